@@ -1,0 +1,237 @@
+"""Events: one constraint per variable, many events at a time.
+
+A batch of ``n`` events is a box each, :math:`E = \\{X_1 \\in R_1, ..., X_m \\in R_m\\}`. A variable
+without a constraint is simply absent. The four forms of a constraint are
+
+- :class:`CodeRange`: codes from ``lower`` to ``upper``, both included;
+- :class:`CodeWeights`: a weight in [0, 1] per code (a value set, or the shares of a bin);
+- :class:`RealRange`: an interval of reals (open and closed sides have the same probability);
+- :class:`RealPoint`: a point, answered by the density.
+
+A *cell* is one side of a region under a split node: :class:`Span`, :class:`Codes` or
+:class:`Interval`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Span:
+    """The codes ``lower .. upper``, both included."""
+
+    lower: int
+    upper: int
+
+    def mask(self, size: int) -> np.ndarray:
+        codes = np.arange(size)
+        return (codes >= self.lower) & (codes <= self.upper)
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A set of codes."""
+
+    codes: frozenset[int]
+
+    def mask(self, size: int) -> np.ndarray:
+        mask = np.zeros(size, dtype=bool)
+        mask[sorted(self.codes)] = True
+        return mask
+
+
+@dataclass(frozen=True)
+class Interval:
+    r"""The reals in :math:`(\text{lower}, \text{upper}]`."""
+
+    lower: float
+    upper: float
+
+
+Cell = Span | Codes | Interval
+Region = Mapping[int, Cell]
+
+
+def meet(first: Cell, second: Cell) -> Cell:
+    """What two cells of the same variable have in common."""
+    if isinstance(first, Interval) and isinstance(second, Interval):
+        return Interval(max(first.lower, second.lower), min(first.upper, second.upper))
+    if isinstance(first, Span) and isinstance(second, Span):
+        return Span(max(first.lower, second.lower), min(first.upper, second.upper))
+    return Codes(_code_set(first) & _code_set(second))
+
+
+def narrow(region: Region, inner: Region) -> Region:
+    """A region inside a region: per variable, what both cells have in common."""
+    common = {v: meet(region[v], cell) for v, cell in inner.items() if v in region}
+    return {**region, **inner, **common}
+
+
+def _code_set(cell: Cell) -> frozenset[int]:
+    if isinstance(cell, Interval):
+        raise TypeError("a region of reals cannot meet a region of codes")
+    return cell.codes if isinstance(cell, Codes) else frozenset(range(cell.lower, cell.upper + 1))
+
+
+@dataclass(frozen=True)
+class CodeRange:
+    """Codes from ``lower`` to ``upper``, arrays of length n; empty where lower > upper."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    def intersect(self, cell: Cell) -> CodeRange | CodeWeights:
+        if isinstance(cell, Span):
+            return CodeRange(np.maximum(self.lower, cell.lower), np.minimum(self.upper, cell.upper))
+        size = int(max(_highest(cell), self.upper.max(initial=0))) + 1
+        return CodeWeights(self.weights(size)).intersect(cell)
+
+    def take(self, rows: np.ndarray) -> CodeRange:
+        return CodeRange(self.lower[rows], self.upper[rows])
+
+    def possible(self) -> np.ndarray:
+        return self.lower <= self.upper
+
+    def weights(self, size: int) -> np.ndarray:
+        codes = np.arange(size)
+        inside = (codes >= self.lower[:, None]) & (codes <= self.upper[:, None])
+        return inside.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class CodeWeights:
+    """A weight per event and code: how much of the code the event holds."""
+
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def intersect(self, cell: Cell) -> CodeWeights:
+        size = max(self.values.shape[1], _highest(cell) + 1)
+        return CodeWeights(self.weights(size) * cell.mask(size))
+
+    def take(self, rows: np.ndarray) -> CodeWeights:
+        return CodeWeights(self.values[rows])
+
+    def possible(self) -> np.ndarray:
+        return self.values.any(axis=1)
+
+    def weights(self, size: int) -> np.ndarray:
+        if size == self.values.shape[1]:
+            return self.values
+        padded = np.zeros((len(self.values), size))
+        width = min(size, self.values.shape[1])
+        padded[:, :width] = self.values[:, :width]
+        return padded
+
+
+@dataclass(frozen=True)
+class RealRange:
+    """An interval of reals per event, arrays of length n."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    def intersect(self, cell: Cell) -> RealRange:
+        if not isinstance(cell, Interval):
+            raise TypeError("a region of codes cannot meet a continuous variable")
+        return RealRange(np.maximum(self.lower, cell.lower), np.minimum(self.upper, cell.upper))
+
+    def take(self, rows: np.ndarray) -> RealRange:
+        return RealRange(self.lower[rows], self.upper[rows])
+
+    def possible(self) -> np.ndarray:
+        return self.lower < self.upper
+
+
+@dataclass(frozen=True)
+class RealPoint:
+    """A point per event; NaN where a region has ruled it out."""
+
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def intersect(self, cell: Cell) -> RealPoint:
+        if not isinstance(cell, Interval):
+            raise TypeError("a region of codes cannot meet a continuous variable")
+        inside = (self.values > cell.lower) & (self.values <= cell.upper)
+        return RealPoint(np.where(inside, self.values, np.nan))
+
+    def take(self, rows: np.ndarray) -> RealPoint:
+        return RealPoint(self.values[rows])
+
+    def possible(self) -> np.ndarray:
+        return ~np.isnan(self.values)
+
+
+Constraint = CodeRange | CodeWeights | RealRange | RealPoint
+
+
+@dataclass(frozen=True)
+class Events:
+    """A batch of events.
+
+    Arguments:
+        n: How many events.
+        constraints: The constrained variables, each with its constraint for all n events.
+    """
+
+    n: int
+    constraints: Mapping[int, Constraint]
+
+    def restrict(self, scope: frozenset[int] | set[int]) -> Events:
+        """The part of the events that speaks of ``scope``."""
+        return Events(self.n, {v: c for v, c in self.constraints.items() if v in scope})
+
+    def intersect(self, region: Region) -> Events:
+        """The events cut down to a region."""
+        merged = dict(self.constraints)
+        for variable, cell in region.items():
+            known = merged.get(variable)
+            merged[variable] = (
+                _from_cell(cell, self.n) if known is None else known.intersect(cell)
+            )
+        return Events(self.n, merged)
+
+    def take(self, rows: np.ndarray) -> Events:
+        """Some of the events."""
+        return Events(len(rows), {v: c.take(rows) for v, c in self.constraints.items()})
+
+    def possible(self, variables: Region) -> np.ndarray:
+        """Which events are not empty on the given variables."""
+        alive = np.ones(self.n, dtype=bool)
+        for variable in variables:
+            alive &= self.constraints[variable].possible()
+        return alive
+
+    def with_constraint(self, variable: int, constraint: Constraint) -> Events:
+        """The events with one variable's constraint replaced."""
+        return Events(self.n, {**self.constraints, variable: constraint})
+
+
+def _from_cell(cell: Cell, n: int) -> Constraint:
+    if isinstance(cell, Span):
+        return CodeRange(np.full(n, cell.lower), np.full(n, cell.upper))
+    if isinstance(cell, Codes):
+        mask = cell.mask(max(cell.codes, default=0) + 1)
+        return CodeWeights(np.tile(mask.astype(np.float64), (n, 1)))
+    return RealRange(np.full(n, cell.lower), np.full(n, cell.upper))
+
+
+def _highest(cell: Cell) -> int:
+    if isinstance(cell, Interval):
+        raise TypeError("a region of reals cannot meet a coded variable")
+    return max(cell.codes, default=0) if isinstance(cell, Codes) else cell.upper

@@ -1,0 +1,71 @@
+"""Ancestral sampling: each node fills the columns of its own variables, for some of the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fspn.event import CodeRange, Interval, Region
+from fspn.nodes import (
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Split,
+    Sum,
+    TableSplit,
+    UniLeaf,
+)
+
+Columns = dict[int, np.ndarray]
+
+
+def sample_columns(root: Node, n: int, rng: np.random.Generator) -> Columns:
+    """``n`` rows drawn from the model: per variable its codes or reals."""
+    columns: Columns = {variable: np.zeros(n) for variable in root.scope}
+    _draw(root, np.arange(n), columns, rng)
+    return columns
+
+
+def _draw(node: Node, rows: np.ndarray, columns: Columns, rng: np.random.Generator) -> None:
+    if len(rows) == 0:
+        return
+    if isinstance(node, UniLeaf):
+        columns[node.variable][rows] = node.dist.sample(len(rows), rng)
+    elif isinstance(node, MultiLeaf):
+        drawn = node.dist.sample(len(rows), rng)
+        for position, variable in enumerate(node.variables):
+            columns[variable][rows] = drawn[:, position]
+    elif isinstance(node, Sum):
+        which = rng.choice(len(node.weights), size=len(rows), p=node.weights)
+        for index, child in enumerate(node.children):
+            _draw(child, rows[which == index], columns, rng)
+    elif isinstance(node, Split):
+        for region, child in zip(node.regions, node.children, strict=True):
+            _draw(child, rows[_inside(region, rows, columns)], columns, rng)
+    elif isinstance(node, TableSplit):
+        columns[node.variable][rows] = _draw_table(node, rows, columns, rng)
+    elif isinstance(node, Product | Factorize):
+        for child in node.children:
+            _draw(child, rows, columns, rng)
+
+
+def _inside(region: Region, rows: np.ndarray, columns: Columns) -> np.ndarray:
+    inside = np.ones(len(rows), dtype=bool)
+    for variable, cell in region.items():
+        values = columns[variable][rows]
+        if isinstance(cell, Interval):
+            inside &= (values > cell.lower) & (values <= cell.upper)
+        else:
+            inside &= CodeRange(values, values).intersect(cell).possible()
+    return inside
+
+
+def _draw_table(
+    node: TableSplit, rows: np.ndarray, columns: Columns, rng: np.random.Generator
+) -> np.ndarray:
+    given = np.column_stack([columns[variable][rows] for variable in node.given]).astype(np.int64)
+    configurations, which = np.unique(given, axis=0, return_inverse=True)
+    cumulative = np.cumsum(node.ladder.table(configurations), axis=1)
+    cumulative /= cumulative[:, -1:]
+    uniform = rng.random((len(rows), 1))
+    return (cumulative[which.ravel()] <= uniform).sum(axis=1)
