@@ -1,0 +1,1 @@
+"""The study: datasets with a known truth, evidence workloads, measures, runs and reports."""

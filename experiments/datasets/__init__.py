@@ -1,0 +1,49 @@
+"""The datasets of the study: generated ones with a known truth, and the user's own tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.datasets.config import FAMILIES, GeneratorConfig
+from experiments.datasets.generated import load_generated
+from experiments.datasets.table_file import TableConfig, load_table
+from experiments.types import Dataset
+from experiments.workload import WorkloadConfig
+
+__all__ = ["check", "load"]
+
+
+def load(
+    config: Mapping[str, Any],
+    seed: int,
+    cache_dir: Path,
+    workload: Mapping[str, Any] | None = None,
+) -> Dataset:
+    """The dataset that a configuration describes.
+
+    Arguments:
+        config: a node of `conf/dataset`; `family` says how the rest is read.
+        seed: which dataset of this level, or which split of a file.
+        cache_dir: folder of generated datasets.
+        workload: a node of `conf/workload`; the paper's workload if left out.
+    """
+    queries = WorkloadConfig.from_mapping(workload or {})
+    family = config.get("family")
+    if family in FAMILIES:
+        return load_generated(GeneratorConfig.from_mapping(config), queries, seed, cache_dir)
+    if family == "csv":
+        return load_table(TableConfig.from_mapping(config), queries, seed)
+    raise ValueError(f"dataset.family is {family!r} but must be one of {(*FAMILIES, 'csv')}")
+
+
+def check(config: Mapping[str, Any]) -> None:
+    """Raises a ValueError that names the key if a dataset cannot be made from `config`."""
+    family = config.get("family")
+    if family in FAMILIES:
+        GeneratorConfig.from_mapping(config)
+    elif family == "csv":
+        TableConfig.from_mapping(config)
+    else:
+        raise ValueError(f"dataset.family is {family!r} but must be one of {(*FAMILIES, 'csv')}")
