@@ -1,0 +1,36 @@
+"""What the overrides of a command line say about the job that they describe."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+# Keys that name the job in any case, and groups that say how and where it runs.
+WHO = frozenset({"dataset", "model", "seed", "study", "experiment"})
+HOW = frozenset({"force", "results_dir", "cache_dir", "plan", "tracking", "hydra"})
+
+
+def key_of(override: str) -> str:
+    """The key of a Hydra override.
+
+    >>> key_of("+model.alpha=0.1"), key_of("~search.grid")
+    ('model.alpha', 'search.grid')
+    """
+    return override.partition("=")[0].lstrip("+~")
+
+
+def variant_of(overrides: Sequence[str]) -> str:
+    """What sets a job apart beyond dataset, model and seed.
+
+    >>> variant_of(["model=fspn", "model.tau_low=0.1", "hydra/launcher=cores"])
+    'model.tau_low=0.1'
+    """
+    keys = {key_of(override): override for override in overrides}
+    apart = [o for k, o in keys.items() if k not in WHO and re.split("[./]", k)[0] not in HOW]
+    return ",".join(sorted(apart))
+
+
+def command_of(overrides: Sequence[str]) -> str:
+    """The command that runs this one job."""
+    return shlex.join(["python", "-m", "experiments.run", *overrides])

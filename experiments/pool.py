@@ -1,0 +1,118 @@
+"""Worker processes that survive each other: one that dies costs its own job only."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from typing import Generic, TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Started(Generic[Task]):
+    """A worker took up a task."""
+
+    task: Task
+
+
+@dataclass(frozen=True)
+class Ended(Generic[Task, Result]):
+    """A task ended, with a result or an error (WorkerDied if its process was killed)."""
+
+    task: Task
+    result: Result | None
+    error: BaseException | None
+
+
+class WorkerDied(RuntimeError):
+    """The process that ran a job was killed, e.g. for want of memory."""
+
+
+def run_tasks(
+    function: Callable[[Task], Result], tasks: Sequence[Task], workers: int
+) -> Iterator[Started[Task] | Ended[Task, Result]]:
+    """Run `function` on each task in `workers` processes; yields what happens as it happens.
+
+    Closing the iterator ends the workers at once.
+    """
+    todo: queue.SimpleQueue[Task] = queue.SimpleQueue()
+    events: queue.SimpleQueue[Started[Task] | Ended[Task, Result]] = queue.SimpleQueue()
+    for task in tasks:
+        todo.put(task)
+    slots = [_Slot() for _ in range(min(workers, len(tasks)))]
+    for slot in slots:
+        threading.Thread(target=slot.work, args=(function, todo, events), daemon=True).start()
+    try:
+        ended = 0
+        while ended < len(tasks):
+            event = events.get()
+            ended += isinstance(event, Ended)
+            yield event
+    finally:
+        for slot in slots:
+            slot.stop()
+
+
+class _Slot:
+    """One worker process at a time, replaced when it dies."""
+
+    def __init__(self) -> None:
+        self.executor = self._start()
+        self.stopped = False
+
+    def work(
+        self,
+        function: Callable[[Task], Result],
+        todo: queue.SimpleQueue[Task],
+        events: queue.SimpleQueue[Started[Task] | Ended[Task, Result]],
+    ) -> None:
+        while not self.stopped:
+            try:
+                task = todo.get_nowait()
+            except queue.Empty:
+                return
+            events.put(Started(task))
+            events.put(self._run(function, task))
+
+    def stop(self) -> None:
+        self.stopped = True
+        processes = list((self.executor._processes or {}).values())
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.kill()
+
+    def _run(self, function: Callable[[Task], Result], task: Task) -> Ended[Task, Result]:
+        try:
+            return Ended(task, self.executor.submit(function, task).result(), None)
+        except BrokenProcessPool:
+            self.executor = self._start()
+            died = WorkerDied("the job's process was killed (out of memory?)")
+            return Ended(task, None, died)
+        except Exception as error:
+            return Ended(task, None, error)
+
+    @staticmethod
+    def _start() -> ProcessPoolExecutor:
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(1, mp_context=context, initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    """End this worker as soon as the process that started it is gone."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
