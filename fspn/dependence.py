@@ -64,15 +64,12 @@ class RDC:
     seed: int = 0
 
     def matrix(self, first: Sequence[Column], second: Sequence[Column]) -> np.ndarray:
-        featured_first = [self._features(column, 0) for column in first]
-        featured_second = [self._features(column, 1) for column in second]
+        left = [_whitened(x, self._features(x, 0)) for x in first]
+        right = [_whitened(y, self._features(y, 1)) for y in second]
         return np.array(
             [
-                [
-                    _canonical_correlation(x, fx, y, fy)
-                    for y, fy in zip(second, featured_second, strict=True)
-                ]
-                for x, fx in zip(first, featured_first, strict=True)
+                [_canonical_correlation(x, fx, y, fy) for y, fy in zip(second, right, strict=True)]
+                for x, fx in zip(first, left, strict=True)
             ]
         )
 
@@ -92,23 +89,13 @@ class RDC:
         return np.sin(self.s / inputs.shape[1] * (inputs @ weights))
 
 
-def _canonical_correlation(x: Column, fx: np.ndarray, y: Column, fy: np.ndarray) -> float:
-    n = len(x.values)
-    if x.size and y.size:
-        table = contingency(x.values, y.values, x.size, y.size) / n
-        cross, p, q = fx.T @ table @ fy, table.sum(axis=1), table.sum(axis=0)
-    else:
-        rows_x = fx[x.values] if x.size else fx
-        rows_y = fy[y.values] if y.size else fy
-        cross = rows_x.T @ rows_y / n
-        p, q = _row_weights(x), _row_weights(y)
-    mean_x, mean_y = p @ fx, q @ fy
-    white_x = _whitening(fx.T @ (fx * p[:, None]) - np.outer(mean_x, mean_x))
-    white_y = _whitening(fy.T @ (fy * q[:, None]) - np.outer(mean_y, mean_y))
-    between = white_x.T @ (cross - np.outer(mean_x, mean_y)) @ white_y
-    if between.size == 0:
-        return 0.0
-    return float(min(np.linalg.norm(between, 2), 1.0))
+def _whitened(column: Column, features: np.ndarray) -> np.ndarray:
+    """The features turned so that they have mean 0 and the identity as covariance."""
+    weights = _row_weights(column)
+    centred = features - weights @ features
+    variances, axes = np.linalg.eigh(centred.T @ (centred * weights[:, None]))
+    kept = variances > 1e-10 * max(float(variances[-1]), 1e-12)
+    return centred @ (axes[:, kept] / np.sqrt(variances[kept]))
 
 
 def _row_weights(column: Column) -> np.ndarray:
@@ -117,11 +104,16 @@ def _row_weights(column: Column) -> np.ndarray:
     return np.bincount(column.values, minlength=column.size) / len(column.values)
 
 
-def _whitening(covariance: np.ndarray) -> np.ndarray:
-    """Maps features to uncorrelated ones of unit variance; flat directions are dropped."""
-    variances, axes = np.linalg.eigh(covariance)
-    kept = variances > 1e-10 * max(float(variances[-1]), 1e-12)
-    return axes[:, kept] / np.sqrt(variances[kept])
+def _canonical_correlation(x: Column, fx: np.ndarray, y: Column, fy: np.ndarray) -> float:
+    """The largest singular value of the cross-covariance of whitened features."""
+    n = len(x.values)
+    if x.size and y.size:
+        between = fx.T @ (contingency(x.values, y.values, x.size, y.size) / n) @ fy
+    else:
+        between = (fx[x.values] if x.size else fx).T @ (fy[y.values] if y.size else fy) / n
+    if between.size == 0:
+        return 0.0
+    return float(min(np.linalg.norm(between, 2), 1.0))
 
 
 def rdc_matrix(

@@ -29,12 +29,14 @@ class SparseJoint:
         weights: Their shares, summing to 1.
         marginals: The distribution of each variable.
         epsilon: The share of the product term.
+        left_out: The mean log-likelihood of the training rows, each left out in turn.
     """
 
     rows: np.ndarray
     weights: np.ndarray
     marginals: tuple[Categorical, ...]
     epsilon: float
+    left_out: float = np.nan
     family: ClassVar[str] = "sparse_joint"
 
     @classmethod
@@ -46,9 +48,9 @@ class SparseJoint:
             for column, size in zip(codes.T, sizes, strict=True)
         )
         spread = np.prod([m.p[c] for m, c in zip(marginals, rows.T, strict=True)], axis=0)
-        epsilon = _leave_one_out(counts, spread)
+        epsilon, left_out = _leave_one_out(counts, spread)
         dtype = np.uint8 if max(sizes) <= 256 else np.uint16 if max(sizes) <= 65536 else np.int32
-        return cls(rows.astype(dtype), counts / counts.sum(), marginals, epsilon)
+        return cls(rows.astype(dtype), counts / counts.sum(), marginals, epsilon, left_out)
 
     def log_probability(self, events: Events, scope: tuple[int, ...]) -> np.ndarray:
         step = max(1, CHUNK_CELLS // max(len(self.rows), 1))
@@ -98,16 +100,17 @@ class SparseJoint:
         return cls(state["rows"], state["weights"], marginals, float(state["epsilon"][0]))
 
 
-def _leave_one_out(counts: np.ndarray, spread: np.ndarray) -> float:
-    r"""The share :math:`\epsilon` that maximises the leave-one-out likelihood, by EM.
+def _leave_one_out(counts: np.ndarray, spread: np.ndarray) -> tuple[float, float]:
+    r"""The share :math:`\epsilon` of the best leave-one-out likelihood, by EM, and that likelihood.
 
     Without one of its own occurrences a row of count c has the share (c - 1) / (n - 1).
     """
-    n = counts.sum()
+    n = int(counts.sum())
     rest = (counts - 1) / max(n - 1, 1)
     epsilon = 0.5
     for _ in range(50):
         novel = epsilon * spread
         epsilon = float(counts @ (novel / (novel + (1 - epsilon) * rest + 1e-300))) / n
         epsilon = min(max(epsilon, 1.0 / (n + 2.0)), 1.0 - 1e-9)
-    return epsilon
+    left_out = np.log(epsilon * spread + (1 - epsilon) * rest + 1e-300)
+    return epsilon, float(counts @ left_out) / n

@@ -66,34 +66,18 @@ class CountRung:
     family: ClassVar[str] = "counts"
 
     @classmethod
-    def fit(
-        cls, child: np.ndarray, parents: list[np.ndarray], sizes: tuple[int, ...], alpha: float
-    ) -> CountRung:
-        """Count the rows of a table."""
-        keys = row_keys(parents, sizes)
-        order = np.lexsort((child, keys))
-        return cls.from_sorted(keys[order], child[order], None, sizes, alpha)
-
-    @classmethod
-    def from_sorted(
+    def from_cells(
         cls,
         keys: np.ndarray,
-        child: np.ndarray,
-        weights: np.ndarray | None,
+        codes: np.ndarray,
+        counts: np.ndarray,
         sizes: tuple[int, ...],
         alpha: float,
     ) -> CountRung:
-        """From (key, child) pairs in sorted order, repeated or with weights."""
-        new = np.ones(len(keys), dtype=bool)
-        new[1:] = (keys[1:] != keys[:-1]) | (child[1:] != child[:-1])
-        first = np.flatnonzero(new)
-        if weights is None:
-            counts = shrink(np.diff(np.append(first, len(keys))))
-        else:
-            counts = weights[first]
-        row_key, start = np.unique(keys[first], return_index=True)
-        start = np.append(start, len(first)).astype(np.int32)
-        return cls(sizes, shrink(row_key), start, shrink(child[first]), counts, alpha)
+        """From the filled cells of a table, sorted by key and code."""
+        row_key, start = np.unique(keys, return_index=True)
+        start = np.append(start, len(keys)).astype(np.int32)
+        return cls(sizes, shrink(row_key), start, shrink(codes), counts, alpha)
 
     @property
     def width(self) -> int:
@@ -175,7 +159,7 @@ class OffsetRung:
     def rows(self) -> Rows:
         """The same law, written out for every configuration of the parents."""
         keys = np.arange(int(np.prod(self.sizes)), dtype=np.int64)
-        centre = self._centre(np.column_stack(np.unravel_index(keys, self.sizes)))
+        centre = self.centre(np.column_stack(np.unravel_index(keys, self.sizes)))
         codes, inside = self._codes(centre)
         mass = inside * self.noise
         total = mass.sum(axis=1)
@@ -184,7 +168,7 @@ class OffsetRung:
         tail = np.where(total > 0, self.epsilon, 1.0)
         return Rows(keys, start.astype(np.int32), codes[inside], share[inside], tail)
 
-    def _centre(self, parents: np.ndarray) -> np.ndarray:
+    def centre(self, parents: np.ndarray) -> np.ndarray:
         centre = np.zeros(len(parents), dtype=np.int64)
         for column, values, factor in zip(
             parents.T, self.parent_values, self.coefficients, strict=False
@@ -199,7 +183,7 @@ class OffsetRung:
 
     def refine(self, below: np.ndarray, parents: np.ndarray) -> np.ndarray:
         r""":math:`P_\ell` from :math:`P_{\ell-1}`, dense, one row per configuration."""
-        codes, inside = self._codes(self._centre(parents))
+        codes, inside = self._codes(self.centre(parents))
         mass = inside * self.noise
         total = mass.sum(axis=1, keepdims=True)
         refined = below * np.where(total > 0, self.epsilon, 1.0)

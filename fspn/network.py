@@ -1,0 +1,293 @@
+r"""The directed structure of a group of dependent variables, by search over orderings.
+
+Given an ordering, the best parents of every variable among its predecessors are found one by one,
+so the search is over orderings (Teyssier and Koller, 2005): move one variable to the place where
+the total score is highest, until no move helps, from several starts. Greedy search over single
+edges stops at worse optima on the same scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numba import njit
+
+from fspn.scores import CodedTable, LocalScores
+
+SCREEN_ROWS = 20_000
+SCREEN_KEPT = 40
+PAIR_CANDIDATES = 24
+
+
+@dataclass(frozen=True)
+class Network:
+    """Parents per variable, and an order in which every variable follows its parents."""
+
+    parents: tuple[tuple[int, ...], ...]
+    order: tuple[int, ...]
+
+
+def learn_network(
+    table: CodedTable,
+    allowed: np.ndarray,
+    max_parents: int,
+    max_cells: int,
+    rng: np.random.Generator,
+    restarts: int = 20,
+    report: Callable[[str], None] = lambda _: None,
+) -> Network:
+    """The best-scoring structure found, with bounded inference cost.
+
+    Arguments:
+        table: The coded rows.
+        allowed: Which pairs of variables may be joined by an edge.
+        max_parents: At most so many parents per variable.
+        max_cells: At most so many cells in any intermediate result of an exact query.
+        rng: For the starts of the search.
+        restarts: How many starts.
+        report: Called with a word on what is being done.
+    """
+    scores = LocalScores(table, price=1.0 + np.log(len(table)))
+    report("scoring parent sets")
+    sets = _parent_sets(table, scores, allowed, min(max_parents, 2), rng)
+    report("searching orderings")
+    parents = _search(sets, restarts, rng)
+    for width in range(3, max_parents + 1):
+        _extend(sets, parents, scores, allowed, width)
+        parents = _search(sets, restarts, rng)
+    report("bounding the width")
+    return bound_width(parents, table.sizes, max_cells, scores)
+
+
+ScoredSets = list[dict[tuple[int, ...], float]]
+
+
+def _parent_sets(
+    table: CodedTable,
+    scores: LocalScores,
+    allowed: np.ndarray,
+    max_parents: int,
+    rng: np.random.Generator,
+) -> ScoredSets:
+    """Per child, parent sets of at most two variables with their scores."""
+    m = len(table)
+    sets: ScoredSets = [{(): scores.score(child, ())} for child in range(m)]
+    for child in range(m):
+        for parent in np.flatnonzero(allowed[child]):
+            if parent != child:
+                sets[child][(int(parent),)] = scores.score(child, (int(parent),))
+    if max_parents >= 2:
+        screen = _screening_scores(table, scores, rng)
+        for child in range(m):
+            for pair in _promising_pairs(child, sets[child], screen):
+                sets[child][pair] = scores.score(child, pair)
+    return sets
+
+
+def _screening_scores(
+    table: CodedTable, scores: LocalScores, rng: np.random.Generator
+) -> LocalScores:
+    """Scores on a sample of the rows: good enough to tell which pairs deserve all rows."""
+    if table.n_rows <= 2 * SCREEN_ROWS:
+        return scores
+    rows = np.sort(rng.choice(table.n_rows, SCREEN_ROWS, replace=False))
+    return LocalScores(table.take(rows), price=scores.price)
+
+
+def _promising_pairs(
+    child: int, scored: dict[tuple[int, ...], float], screen: LocalScores
+) -> list[tuple[int, ...]]:
+    singles = sorted((key for key in scored if len(key) == 1), key=lambda k: -scored[k])
+    names = [key[0] for key in singles[:PAIR_CANDIDATES]]
+    pairs = [tuple(sorted(pair)) for pair in combinations(names, 2)]
+    return sorted(pairs, key=lambda pair: -screen.score(child, pair))[:SCREEN_KEPT]
+
+
+def _extend(
+    sets: ScoredSets,
+    parents: list[tuple[int, ...]],
+    scores: LocalScores,
+    allowed: np.ndarray,
+    width: int,
+) -> None:
+    """Add to the chosen sets every further parent that the scores like."""
+    for child, chosen in enumerate(parents):
+        if len(chosen) != width - 1:
+            continue
+        for extra in np.flatnonzero(allowed[child]):
+            if extra != child and extra not in chosen:
+                wider = tuple(sorted((*chosen, int(extra))))
+                sets[child][wider] = scores.score(child, wider)
+
+
+def _search(sets: ScoredSets, restarts: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
+    """The parents under the best ordering found."""
+    m = len(sets)
+    flat, start, values = _flatten(sets)
+    tries = max(1, min(restarts, 40_000 // (m * m) + 1))
+    best_score, best_order = -np.inf, np.arange(m)
+    for _ in range(tries):
+        order, score = _climb(rng.permutation(m), start, flat, values)
+        if score > best_score + 1e-9:
+            best_score, best_order = score, order
+    position = np.empty(m, dtype=np.int64)
+    position[best_order] = np.arange(m)
+    choice = [_best_set(v, position, start, flat) for v in range(m)]
+    return [tuple(int(p) for p in flat[index] if p >= 0) for index in choice]
+
+
+def _flatten(sets: ScoredSets) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Per child its sets, best first, as arrays; a set that a subset beats is of no use."""
+    rows: list[tuple[int, ...]] = []
+    values: list[float] = []
+    start = [0]
+    width = max(len(key) for scored in sets for key in scored)
+    for scored in sets:
+        kept: list[tuple[int, ...]] = []
+        for key in sorted(scored, key=lambda k: (-scored[k], k)):
+            if not any(set(better) <= set(key) for better in kept):
+                kept.append(key)
+        rows += [key + (-1,) * (width - len(key)) for key in kept]
+        values += [scored[key] for key in kept]
+        start.append(len(rows))
+    flat = np.array(rows, dtype=np.int64).reshape(len(rows), width)
+    return flat, np.array(start), np.array(values)
+
+
+@njit(cache=True)
+def _best_set(v: int, position: np.ndarray, start: np.ndarray, flat: np.ndarray) -> int:
+    """The first, so the best, set of predecessors only."""
+    for index in range(start[v], start[v + 1]):
+        fits = True
+        for p in flat[index]:
+            if p >= 0 and position[p] > position[v]:
+                fits = False
+                break
+        if fits:
+            return index
+    return start[v + 1] - 1
+
+
+@njit(cache=True)
+def _climb(
+    order: np.ndarray, start: np.ndarray, flat: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Insert one variable at its best place, until no insertion helps."""
+    m = len(order)
+    position = np.empty(m, dtype=np.int64)
+    for place in range(m):
+        position[order[place]] = place
+    own = np.empty(m)
+    for v in range(m):
+        own[v] = values[_best_set(v, position, start, flat)]
+    improved = True
+    while improved:
+        improved = False
+        for v in range(m):
+            place = position[v]
+            best_gain, best_place = 1e-9, place
+            for step in (-1, 1):
+                gain, here = 0.0, place
+                while 0 <= here + step < m:
+                    gain += _swap(here, min(here, here + step), order, position, own, start, flat, values)
+                    here += step
+                    if gain > best_gain:
+                        best_gain, best_place = gain, here
+                while here != place:
+                    _swap(here, min(here, here - step), order, position, own, start, flat, values)
+                    here -= step
+            here = place
+            while here != best_place:
+                step = 1 if best_place > here else -1
+                _swap(here, min(here, here + step), order, position, own, start, flat, values)
+                here += step
+                improved = True
+    return order, own.sum()
+
+
+@njit(cache=True)
+def _swap(
+    _: int,
+    place: int,
+    order: np.ndarray,
+    position: np.ndarray,
+    own: np.ndarray,
+    start: np.ndarray,
+    flat: np.ndarray,
+    values: np.ndarray,
+) -> float:
+    """Exchange two neighbours; only their own scores change. Returns the gain."""
+    a, b = order[place], order[place + 1]
+    order[place], order[place + 1] = b, a
+    position[a], position[b] = place + 1, place
+    before = own[a] + own[b]
+    own[a] = values[_best_set(a, position, start, flat)]
+    own[b] = values[_best_set(b, position, start, flat)]
+    return own[a] + own[b] - before
+
+
+def elimination_order(parents: list[tuple[int, ...]], sizes: list[int]) -> tuple[list[int], float]:
+    """An order in which every variable follows its parents, made from its end.
+
+    The last variable is taken out first: of those without remaining children, the one whose
+    removal joins the fewest cells. Returns the order and the largest number of cells.
+    """
+    m = len(parents)
+    logs = np.log(np.asarray(sizes, dtype=np.float64))
+    waiting = [0] * m
+    for own in parents:
+        for parent in own:
+            waiting[parent] += 1
+    joined: list[set[int]] = [set() for _ in range(m)]
+    ready = {v for v in range(m) if waiting[v] == 0}
+    order: list[int] = []
+    worst = 0.0
+    while ready:
+        cost = {v: sum(logs[u] for u in joined[v] | set(parents[v])) for v in ready}
+        v = min(ready, key=lambda u: (cost[u], u))
+        worst = max(worst, cost[v])
+        _remove(v, parents, joined, order, waiting, ready)
+    return order[::-1], float(np.exp(worst))
+
+
+def _remove(
+    v: int,
+    parents: list[tuple[int, ...]],
+    joined: list[set[int]],
+    order: list[int],
+    waiting: list[int],
+    ready: set[int],
+) -> None:
+    message = (joined[v] | set(parents[v])) - {v}
+    ready.discard(v)
+    order.append(v)
+    for u in message:
+        joined[u] |= message - {u}
+    for u in parents[v]:
+        waiting[u] -= 1
+        if waiting[u] == 0:
+            ready.add(u)
+
+
+def bound_width(
+    parents: list[tuple[int, ...]], sizes: list[int], max_cells: int, scores: LocalScores
+) -> Network:
+    """Drop the cheapest edges until no intermediate result exceeds ``max_cells``."""
+    order, cells = elimination_order(parents, sizes)
+    while cells > max_cells:
+        child, weakest = min(
+            ((v, p) for v, own in enumerate(parents) for p in own if len(own) > 1),
+            key=lambda edge: _loss(edge, parents, scores),
+        )
+        parents[child] = tuple(p for p in parents[child] if p != weakest)
+        order, cells = elimination_order(parents, sizes)
+    return Network(tuple(parents), tuple(order))
+
+
+def _loss(edge: tuple[int, int], parents: list[tuple[int, ...]], scores: LocalScores) -> float:
+    child, parent = edge
+    rest = tuple(p for p in parents[child] if p != parent)
+    return scores.score(child, parents[child]) - scores.score(child, rest)
