@@ -103,3 +103,13 @@ class Fragile(Independent):
 def fragile(params: Mapping[str, object]) -> DensityModel:
     """Builds a `Fragile` model from a setting."""
     return Fragile(**params)  # type: ignore[arg-type]
+
+
+class Thresholded(Independent):
+    """A model with the paper's two thresholds."""
+
+    name: ClassVar[str] = "thresholded"
+
+    def __init__(self, tau_low: float = 0.3, tau_high: float = 0.7, alpha: float = 1.0) -> None:
+        super().__init__(alpha)
+        self.tau_low, self.tau_high = tau_low, tau_high
