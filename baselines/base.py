@@ -30,7 +30,7 @@ MAX_TABLE_CELLS = 50_000_000
 Point = Mapping[str, Hashable]
 
 
-class UnsupportedQuery(ValueError):  # noqa: N818
+class UnsupportedQuery(ValueError):
     """A question that the model cannot answer."""
 
     def __init__(self, model: DensityModel, question: str) -> None:
@@ -40,15 +40,15 @@ class UnsupportedQuery(ValueError):  # noqa: N818
         )
 
 
-class ImpossibleEvidence(ValueError):  # noqa: N818
+class ImpossibleEvidence(ValueError):
     """Conditioning on an event of probability zero."""
 
 
-class FitTimeout(TimeoutError):  # noqa: N818
+class FitTimeout(TimeoutError):
     """A fit that ran into its stated time limit."""
 
 
-class ModelTooLarge(MemoryError):  # noqa: N818
+class ModelTooLarge(MemoryError):
     """A model or an answer that would not fit the stated memory limit."""
 
 
