@@ -1,0 +1,98 @@
+"""Running a compiled model: events in, log-probabilities out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numba
+import numpy as np
+
+from fspn.compile import Program
+from fspn.event import CodeRange, CodeWeights, Events
+from fspn.kernels import eliminate
+from fspn.tree_kernels import run_events, run_events_parallel
+
+FIRST_BUFFER = 1 << 16
+MAX_BUFFER = 1 << 27
+
+
+class TooWide(MemoryError):
+    """An exact answer needs a larger intermediate result than is allowed."""
+
+
+class Engine:
+    """Answers batches of events on a compiled model.
+
+    Arguments:
+        program: The compiled model.
+        n_threads: How many threads share a batch.
+    """
+
+    def __init__(self, program: Program, n_threads: int = 1):
+        self.program = program
+        self.n_threads = max(1, min(n_threads, numba.config.NUMBA_NUM_THREADS))
+        self._buffers = np.empty((self.n_threads, FIRST_BUFFER))
+
+    def log_probability(self, events: Events) -> np.ndarray:
+        """One log-probability per event."""
+        return self.run(*self.pack(events))
+
+    def pack(self, events: Events) -> tuple[np.ndarray, ...]:
+        """Events as arrays: lower and upper codes, places of weights, weights."""
+        sizes = self.program.sizes
+        lower = np.zeros((events.n, len(sizes)), dtype=np.int64)
+        upper = np.tile(sizes - 1, (events.n, 1))
+        places = np.full((events.n, len(sizes)), -1, dtype=np.int64)
+        weights: list[np.ndarray] = []
+        used = 0
+        for v, constraint in events.constraints.items():
+            if isinstance(constraint, CodeRange):
+                lower[:, v] = np.maximum(constraint.lower, 0)
+                upper[:, v] = np.minimum(constraint.upper, sizes[v] - 1)
+            elif isinstance(constraint, CodeWeights):
+                values = constraint.weights(int(sizes[v]))
+                weights.append(values.ravel())
+                places[:, v] = used + np.arange(events.n) * int(sizes[v])
+                used += values.size
+                _tighten(values, lower[:, v], upper[:, v])
+            else:
+                raise TypeError("reals in an event on a coded model")
+        return lower, upper, places, np.concatenate(weights or [np.zeros(1)])
+
+    def run(
+        self, lower: np.ndarray, upper: np.ndarray, places: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """The log-probabilities of packed events."""
+        p = self.program
+        out = np.empty(len(lower))
+        while True:
+            if self.n_threads == 1:
+                need = run_events(
+                    p.root, p.ints, p.tables, p.numbers,
+                    lower, upper, places, weights, p.sizes, self._buffers[0], out,
+                )  # fmt: skip
+            else:
+                need = run_events_parallel(
+                    p.root, p.ints, p.tables, p.numbers,
+                    lower, upper, places, weights, p.sizes, self._buffers, out,
+                )  # fmt: skip
+            if need == 0:
+                return out
+            self._grow(int(need))
+
+    def _grow(self, need: int) -> None:
+        if need > MAX_BUFFER:
+            raise TooWide(
+                f"an exact answer needs an intermediate table of more than {MAX_BUFFER} numbers; "
+                "constrain more variables, or fit with fewer max_parents or a smaller max_cells"
+            )
+        self._buffers = np.empty((self.n_threads, min(2 * need, MAX_BUFFER)))
+
+
+def _tighten(weights: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
+    """The range of the codes with a positive weight."""
+    positive = weights > 0
+    some = positive.any(axis=1)
+    lower[:] = np.where(some, positive.argmax(axis=1), 1)
+    upper[:] = np.where(some, weights.shape[1] - 1 - positive[:, ::-1].argmax(axis=1), 0)
