@@ -15,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from baselines.base import DensityModel
 from experiments.datasets import check as check_dataset
+from experiments.metrics import KLConfig
 from experiments.overrides import command_of, variant_of
 from experiments.search import settings
 from experiments.timing import TimingConfig
@@ -24,8 +25,13 @@ INF = math.inf
 # Closed ranges of numbers that mean the same wherever they occur.
 RANGES: Mapping[str, tuple[float, float]] = {
     "seed": (0, 2**32 - 1),
+    "kl.max_cells": (1, INF),
+    "kl.max_support": (1, INF),
+    "kl.draws": (2, INF),
+    "kl.seed": (0, 2**32 - 1),
     "timing.repeats": (2, INF),
     "timing.budget_seconds": (0, INF),
+    "search.max_settings": (1, INF),
     "search.limit_seconds": (0, INF),
     "plan.workers": (-1, INF),
     "model.alpha": (0, INF),
@@ -66,11 +72,13 @@ class SearchConfig:
 
     Arguments:
         grid: values to try for each hyper-parameter; empty = the model's own setting only.
+        max_settings: try at most this many settings, spread evenly over the grid.
         like: take the setting that this model's search chose on the same dataset and seed.
         limit_seconds: time limit of one fit.
     """
 
     grid: dict[str, list[Any]] = field(default_factory=dict)
+    max_settings: int | None = None
     like: str | None = None
     limit_seconds: float | None = None
 
@@ -84,6 +92,7 @@ class JobConfig:
     workload: dict[str, Any]
     model: ModelConfig
     search: SearchConfig
+    kl: KLConfig
     timing: TimingConfig
     seed: int
     force: bool
@@ -101,7 +110,7 @@ class JobConfig:
 
     def what_matters(self) -> dict[str, Any]:
         """The settings that the result depends on (the dataset is told by its digest)."""
-        matters = {"workload", "model", "search", "timing", "seed"}
+        matters = {"workload", "model", "search", "kl", "timing", "seed"}
         return {k: v for k, v in asdict(self).items() if k in matters}
 
 
@@ -135,6 +144,7 @@ def read_job(config: DictConfig | Mapping[str, Any], overrides: Sequence[str] = 
         workload=values["workload"],
         model=_read_model(values),
         search=_read_node(SearchConfig, values, "search"),
+        kl=_read_node(KLConfig, values, "kl"),
         timing=_read_node(TimingConfig, values, "timing"),
         seed=values["seed"],
         force=values["force"],
@@ -168,7 +178,7 @@ def read_plan(config: DictConfig | Mapping[str, Any]) -> PlanConfig | None:
 def _check(job: JobConfig) -> None:
     _require(type(job.force) is bool, "force", job.force, "true or false")
     _in_range("seed", job.seed)
-    for node in ("timing", "search"):
+    for node in ("kl", "timing", "search"):
         for key, value in asdict(getattr(job, node)).items():
             _in_range(f"{node}.{key}", value)
     try:

@@ -11,33 +11,50 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from experiments.types import Dataset
+
 ROOT = Path(__file__).resolve().parent.parent
+TRUTH_ROWS = 1_000
 PACKAGES = ("fspn", "baselines", "experiments")
-MEASURES = "experiments.job"
-# How a job is started, drawn, locked or logged cannot change what it measures.
-BYSTANDERS = frozenset(
-    f"experiments.{name}"
-    for name in ("config", "fingerprint", "locks", "overrides", "records", "tracking")
-)
+MEASURES = ("experiments.search", "experiments.evaluate", "experiments.datasets.truth")
+# How results are locked or written, and how data came about, cannot change what they are.
+BYSTANDERS = frozenset({"experiments.locks", "experiments.records", "experiments.datasets"})
 
 
-def fingerprint(settings: Mapping[str, Any], dataset_digest: str, code: str) -> str:
+def fingerprint(settings: Mapping[str, Any], data: str, code: str) -> str:
     """A name for the job that changes whenever its result could."""
-    text = json.dumps([settings, dataset_digest, code], sort_keys=True, default=str)
+    text = json.dumps([settings, data, code], sort_keys=True, default=str)
     return _digest(text)
 
 
 def code_version(target: str) -> str:
     """Digest of the code behind a model's results.
 
-    It covers every module of this project that the model's class or the measuring job imports,
-    directly or not. Comments, docstrings and formatting do not count.
+    It covers every module of this project that the model's class or the measures import,
+    directly or not; comments, docstrings and formatting do not count. How a dataset was made is
+    left to `data_digest`, which looks at the data themselves.
 
     Arguments:
         target: dotted path of the model class, e.g. `baselines.independent.Independent`.
     """
-    modules = _closure(frozenset({target.rpartition(".")[0], MEASURES}))
+    modules = _closure(frozenset({target.rpartition(".")[0], *MEASURES}))
     return _digest("".join(f"{name}:{_source_digest(name)};" for name in sorted(modules)))
+
+
+def data_digest(dataset: Dataset) -> str:
+    """Digest of what a dataset holds: rows, domains, queries, and the truth on the test rows."""
+    digest = hashlib.sha256(dataset.digest.encode())
+    for table in (dataset.train, dataset.valid, dataset.test):
+        digest.update(json.dumps([list(map(str, table.columns)), table.shape]).encode())
+        digest.update(np.ascontiguousarray(table.to_numpy()).tobytes())
+    digest.update(repr([(c, d.tolist()) for c, d in dataset.domains.items()]).encode())
+    digest.update(repr(dataset.workload).encode())
+    if dataset.truth is not None:
+        truth = dataset.truth.log_probability(dataset.test.head(TRUTH_ROWS))
+        digest.update(np.round(truth, 6).tobytes())
+    return digest.hexdigest()[:16]
 
 
 @cache

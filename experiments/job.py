@@ -18,7 +18,7 @@ from experiments import tracking
 from experiments.config import ConfigError, JobConfig
 from experiments.datasets import load
 from experiments.evaluate import evaluate
-from experiments.fingerprint import code_version, commit, fingerprint
+from experiments.fingerprint import code_version, commit, data_digest, fingerprint
 from experiments.locks import Machine, locked
 from experiments.records import ResultRow, Store, collect, is_disk_full
 from experiments.search import SearchResult, search
@@ -70,12 +70,13 @@ def _run(
                 config.search.grid,
                 dataset,
                 config.seed,
+                max_settings=config.search.max_settings,
                 limit_seconds=config.search.limit_seconds,
                 turn=machine.working,
                 report=run.trial,
             )
             row = _with_search(row, config, found)
-            row, queries = evaluate(found.model, dataset, config.timing, row, machine)
+            row, queries = evaluate(found.model, dataset, row, config.kl, config.timing, machine)
         except Exception as error:
             if is_disk_full(error):
                 raise
@@ -121,7 +122,7 @@ def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> Resu
 def _blank_row(config: JobConfig, dataset: Dataset) -> ResultRow:
     code = code_version(config.model.target)
     return ResultRow(
-        fingerprint=fingerprint(config.what_matters(), dataset.digest, code),
+        fingerprint=fingerprint(config.what_matters(), data_digest(dataset), code),
         experiment=config.study,
         label=config.label,
         dataset=dataset.name,

@@ -48,6 +48,7 @@ class ResultRow:
     kl_p95: float = NAN
     kl_max: float = NAN
     kl_se: float = NAN
+    kl_sampling_se: float = NAN
     kl_floored: float = NAN
     n_queries: float = NAN
     latency_single_ms: float = NAN

@@ -12,9 +12,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from baselines.base import SCORE, DensityModel
+from experiments.metrics import log_likelihood
 from experiments.timing import one_thread
 from experiments.types import Dataset
 
@@ -75,6 +74,7 @@ def search(
     dataset: Dataset,
     seed: int,
     *,
+    max_settings: int | None = None,
     limit_seconds: float | None = None,
     turn: Callable[[], Any] = nullcontext,
     report: Callable[[Trial], None] = lambda trial: None,
@@ -86,6 +86,7 @@ def search(
         grid: values to try for each hyper-parameter; empty for the model's own setting.
         dataset: fitted on `train`, compared on `valid`.
         seed: seed of every fit.
+        max_settings: try at most this many, spread evenly over the grid.
         limit_seconds: time limit of one fit.
         turn: context in which each trial computes (a lock on the machine's cores).
         report: called with each trial as it ends.
@@ -94,7 +95,7 @@ def search(
         _warm_up(build, dataset, seed)
     best: tuple[Trial, DensityModel] | None = None
     trials: list[Trial] = []
-    for number, params in enumerate(settings(grid)):
+    for number, params in enumerate(_spread(settings(grid), max_settings)):
         with turn(), one_thread():
             trial, model = _try(build, number, params, dataset, seed, limit_seconds)
         trials.append(trial)
@@ -156,10 +157,10 @@ def validate(model: DensityModel, dataset: Dataset) -> float:
     """Mean log-likelihood of the validation rows; NaN where the model gives none."""
     if SCORE not in model.answers:
         return math.nan
-    scores = model.score_samples(dataset.valid)
-    if np.isnan(scores).any():
-        raise ArithmeticError(f"{model.name} scores {np.isnan(scores).sum()} rows as NaN")
-    return float(scores.mean())
+    score = log_likelihood(model, dataset.valid).mean
+    if math.isnan(score):
+        raise ArithmeticError(f"{model.name} scores validation rows as NaN")
+    return score
 
 
 def _warm_up(build: Callable[[Params], DensityModel], dataset: Dataset, seed: int) -> None:
@@ -175,6 +176,12 @@ def _warm_up(build: Callable[[Params], DensityModel], dataset: Dataset, seed: in
 def _better(trial: Trial, best: Trial) -> bool:
     """Higher validation log-likelihood; the earlier setting of the grid wins a tie."""
     return trial.valid_ll > best.valid_ll
+
+
+def _spread(values: list[dict[str, Any]], most: int | None) -> list[dict[str, Any]]:
+    """At most `most` of the values, evenly spread, the first among them."""
+    count = len(values) if most is None else min(most, len(values))
+    return [values[number * len(values) // count] for number in range(count)]
 
 
 def _in_order(params: Params) -> bool:

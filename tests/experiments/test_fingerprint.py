@@ -1,6 +1,11 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from experiments import fingerprint as fp
+from experiments.types import Workload
+from tests.experiments import tiny
 
 MODEL = "baselines.good.Good"
 
@@ -14,8 +19,7 @@ def project(tmp_path, monkeypatch):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(source)
-        for cached in (fp._closure, fp._tree, fp._source_digest):
-            cached.cache_clear()
+        forget()
 
     write("baselines/__init__.py", "")
     write("baselines/good.py", "from baselines.helper import help\nimport numpy\n")
@@ -25,10 +29,16 @@ def project(tmp_path, monkeypatch):
     write("fspn/deep.py", "from . import deeper\n")
     write("fspn/deeper.py", "y = 1\n")
     write("experiments/__init__.py", "")
-    write("experiments/job.py", "from experiments import tracking\nimport experiments.timing\n")
-    write("experiments/tracking.py", "z = 1\n")
+    write("experiments/evaluate.py", "from experiments import records\nimport experiments.timing\n")
+    write("experiments/records.py", "z = 1\n")
     write("experiments/timing.py", "w = 1\n")
-    return write
+    yield write
+    forget()
+
+
+def forget():
+    for cached in (fp._closure, fp._tree, fp._source_digest):
+        cached.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -40,7 +50,7 @@ def project(tmp_path, monkeypatch):
         "fspn/deep.py",
         "fspn/deeper.py",
         "experiments/timing.py",
-        "experiments/job.py",
+        "experiments/evaluate.py",
     ],
 )
 def test_code_that_the_result_depends_on_counts(project, path, tmp_path):
@@ -49,7 +59,7 @@ def test_code_that_the_result_depends_on_counts(project, path, tmp_path):
     assert fp.code_version(MODEL) != before
 
 
-@pytest.mark.parametrize("path", ["baselines/other.py", "experiments/tracking.py"])
+@pytest.mark.parametrize("path", ["baselines/other.py", "experiments/records.py"])
 def test_other_models_and_bystanders_do_not_count(project, path):
     before = fp.code_version(MODEL)
     project(path, "changed = True\n")
@@ -70,9 +80,33 @@ def test_a_fingerprint_depends_on_settings_data_and_code():
 
 
 def test_the_real_models_depend_on_the_measuring_code():
-    roots = frozenset({"baselines.independent", fp.MEASURES})
-    modules = fp._closure(roots)
+    modules = fp._closure(frozenset({"baselines.independent", *fp.MEASURES}))
     assert {"baselines.base", "experiments.metrics", "experiments.timing"} <= modules
-    assert {"experiments.search", "experiments.datasets.sparse"} <= modules
+    assert {"experiments.search", "experiments.datasets.truth"} <= modules
     assert not modules & fp.BYSTANDERS
-    assert "baselines.bn_dag" not in modules
+    assert not modules & {"baselines.bn_dag", "experiments.tracking", "experiments.job"}
+    assert "experiments.datasets.table_file" not in modules
+
+
+def test_any_change_of_the_data_is_seen():
+    data = tiny.dataset()
+    before = fp.data_digest(data)
+    assert fp.data_digest(tiny.dataset()) == before
+    for split in ("train", "valid", "test"):
+        table = getattr(data, split).copy()
+        table.iloc[3, 1] = (table.iloc[3, 1] + 1) % 3
+        assert fp.data_digest(replace(data, **{split: table})) != before
+    assert fp.data_digest(replace(data, domains=data.domains | {"a": np.arange(4)})) != before
+    assert fp.data_digest(replace(data, workload=Workload(()))) != before
+    fair, loaded = Coin(0.5), Coin(0.6)
+    assert fp.data_digest(replace(data, truth=fair)) != fp.data_digest(replace(data, truth=loaded))
+
+
+class Coin:
+    """A truth of which only the probability of rows matters here."""
+
+    def __init__(self, p):
+        self.p = p
+
+    def log_probability(self, table):
+        return np.full(len(table), np.log(self.p))

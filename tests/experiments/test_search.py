@@ -31,6 +31,13 @@ def test_the_best_setting_on_validation_rows_wins():
     assert result.seconds >= result.best.train_seconds > 0
 
 
+def test_a_small_search_is_spread_over_the_grid():
+    grid = {"alpha": [1.0, 2.0, 3.0, 4.0, 5.0]}
+    tried = search(fragile, grid, DATA, 0, max_settings=2).trials
+    assert [t.params["alpha"] for t in tried] == [1.0, 3.0]
+    assert len(search(fragile, grid, DATA, 0, max_settings=9).trials) == 5
+
+
 def test_a_tie_goes_to_the_earlier_setting():
     assert search(fragile, {"alpha": [2.0, 2]}, DATA, 0).best.number == 0
 
