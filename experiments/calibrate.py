@@ -18,7 +18,7 @@ from experiments.datasets.level import draw_blueprint, measure_rdc, reach_level
 from experiments.datasets.seeds import generator
 from experiments.datasets.sparse import NoRoomError
 
-STRUCTURES = 12
+STRUCTURES = 24
 BISECTIONS = 8
 FLOOR = 0.08
 
@@ -59,8 +59,9 @@ def calibrate(target: float, family: str, seed: int, columns: int = 20) -> Gener
     """Settings whose random structures lie around the target level.
 
     At the usual noise of the family, the root count (and the variant) is taken whose random
-    structures have the mean RDC nearest to the target; then the noise is bisected. A target at
-    the estimator's finite-sample floor means independent columns of all domain sizes.
+    structures have the mean RDC nearest to the target. Where these do not straddle the target
+    (within half their standard deviation), the noise is bisected too. A target at the
+    estimator's finite-sample floor means independent columns of all domain sizes.
     """
     style = STYLES[family]
     usual, least, most = style.noise
@@ -80,8 +81,13 @@ def calibrate(target: float, family: str, seed: int, columns: int = 20) -> Gener
         for roots in range(1, columns // 2 + 1)
         for variant in style.variants
     ]
-    best = min(candidates, key=lambda c: abs(_mean_rdc(c, usual, seed) - target))
-    return replace(best, noise=_bisected_noise(best, least, most, seed))
+    levels = [_random_levels(c, usual, seed) for c in candidates]
+    gaps = [abs(float(v.mean()) - target) for v in levels]
+    nearest = int(np.argmin(gaps))
+    if gaps[nearest] < levels[nearest].std() / 2:
+        return candidates[nearest]
+    noise = _bisected_noise(candidates[nearest], least, most, seed)
+    return replace(candidates[nearest], noise=noise)
 
 
 def to_yaml(config: GeneratorConfig) -> str:
@@ -98,13 +104,13 @@ def _bisected_noise(config: GeneratorConfig, low: float, high: float, seed: int)
     """The noise, to two digits, at which the mean RDC meets the target."""
     for _ in range(BISECTIONS):
         middle = float(np.sqrt(low * high))
-        above = _mean_rdc(config, middle, seed) > config.target_rdc
+        above = _random_levels(config, middle, seed).mean() > config.target_rdc
         low, high = (middle, high) if above else (low, middle)
     return float(f"{np.sqrt(low * high):.2g}")
 
 
-def _mean_rdc(config: GeneratorConfig, noise: float, seed: int) -> float:
-    """Mean level of random structures, the same ones at every noise."""
+def _random_levels(config: GeneratorConfig, noise: float, seed: int) -> np.ndarray:
+    """RDC of random structures, the same ones at every noise."""
     levels = []
     for i in range(STRUCTURES):
         try:
@@ -112,7 +118,7 @@ def _mean_rdc(config: GeneratorConfig, noise: float, seed: int) -> float:
         except NoRoomError:
             continue
         levels.append(measure_rdc(blueprint.network(noise), generator("calibrate", seed, i)))
-    return float(np.mean(levels))
+    return np.array(levels)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

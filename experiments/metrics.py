@@ -61,7 +61,7 @@ class KLConfig:
         seed: seed of the draws.
     """
 
-    max_cells: int = 2_000_000
+    max_cells: int = 6_000_000
     max_support: int = 10_000
     draws: int = 1_000
     seed: int = 0
@@ -190,7 +190,9 @@ def sampled_kl(p: np.ndarray, m: np.ndarray, whole_table: bool) -> tuple[float, 
     Where the truth is positive on the whole table, E[r] = 1, and the mean of
     :math:`r - 1 - \ln r` estimates the KL with far less variance than the mean of
     :math:`-\ln r`. Where it is not, E[r] is less than 1 by the mass that the model has outside
-    the truth's support, which that mean would miss; there the plain mean is taken.
+    the truth's support, which that mean would miss; there the plain mean is taken. Cells that
+    the truth makes all but impossible are missed in the same way, which is why tables are
+    compared as a whole as far as memory allows.
     """
     lifted, floored = _lift(p, m)
     ratio = lifted / p

@@ -38,8 +38,16 @@ class WorkloadConfig:
         unknown = sorted(set(map(str, values)) - known)
         if unknown:
             raise ValueError(f"workload.{unknown[0]} is no known key: use one of {sorted(known)}")
-        sizes = {k: (int(values[k][0]), int(values[k][1])) for k in values if k != "queries"}
-        return cls(queries=int(values.get("queries", 100)), **sizes)
+        sizes = {k: _bounds(k, v) for k, v in values.items() if k != "queries"}
+        return cls(queries=int(values.get("queries", cls.queries)), **sizes)
+
+
+def _bounds(key: str, value: Any) -> tuple[int, int]:
+    try:
+        low, high = value
+        return int(low), int(high)
+    except (TypeError, ValueError):
+        raise ValueError(f"workload.{key} is {value!r} but must be [low, high]") from None
 
 
 def draw_workload(rows: pd.DataFrame, config: WorkloadConfig, rng: np.random.Generator) -> Workload:

@@ -30,20 +30,21 @@ def load(
         workload: a node of `conf/workload`; the paper's workload if left out.
     """
     queries = WorkloadConfig.from_mapping(workload or {})
-    family = config.get("family")
-    if family in FAMILIES:
-        return load_generated(GeneratorConfig.from_mapping(config), queries, seed, cache_dir)
-    if family == "csv":
-        return load_table(TableConfig.from_mapping(config), queries, seed)
-    raise ValueError(f"dataset.family is {family!r} but must be one of {(*FAMILIES, 'csv')}")
+    settings = _settings(config)
+    if isinstance(settings, TableConfig):
+        return load_table(settings, queries, seed)
+    return load_generated(settings, queries, seed, cache_dir)
 
 
 def check(config: Mapping[str, Any]) -> None:
     """Raises a ValueError that names the key if a dataset cannot be made from `config`."""
+    _settings(config)
+
+
+def _settings(config: Mapping[str, Any]) -> GeneratorConfig | TableConfig:
     family = config.get("family")
     if family in FAMILIES:
-        GeneratorConfig.from_mapping(config)
-    elif family == "csv":
-        TableConfig.from_mapping(config)
-    else:
-        raise ValueError(f"dataset.family is {family!r} but must be one of {(*FAMILIES, 'csv')}")
+        return GeneratorConfig.from_mapping(config)
+    if family == "csv":
+        return TableConfig.from_mapping(config)
+    raise ValueError(f"dataset.family is {family!r} but must be one of {(*FAMILIES, 'csv')}")

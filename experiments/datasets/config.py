@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any
 
 from experiments.datasets.seeds import digest_of
 
 FAMILIES = ("sparse", "smooth")
+KINDS: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,)}
 
 
 @dataclass(frozen=True)
@@ -87,11 +88,17 @@ class GeneratorConfig:
 
 
 def checked_keys(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as a dict whose keys are fields of the dataclass `cls`."""
-    known = {f.name for f in fields(cls)}
-    unknown = sorted(set(map(str, values)) - known)
+    """The values as a dict that fits the dataclass `cls`: no key too many, none missing."""
+    known = {f.name: f for f in fields(cls)}
+    unknown = sorted(set(map(str, values)) - set(known))
     if unknown:
         raise ValueError(f"dataset.{unknown[0]} is no known key: use one of {sorted(known)}")
+    missing = [k for k, f in known.items() if f.default is MISSING and values.get(k) is None]
+    if missing:
+        raise ValueError(f"dataset.{missing[0]} is missing: it has no default")
+    for key, value in values.items():
+        kinds = KINDS[str(known[str(key)].type)]
+        _require(type(value) in kinds, key, value, f"of type {known[str(key)].type}")
     return {str(k): v for k, v in values.items()}
 
 
