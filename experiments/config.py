@@ -45,7 +45,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
 }
 
 
-DERIVED = frozenset({"tracking_uri", "variant", "command"})
+DERIVED = frozenset({"tracking_uri", "variant", "swept", "command"})
 
 
 class ConfigError(CompactHydraException, ValueError):
@@ -100,13 +100,22 @@ class JobConfig:
     cache_dir: Path
     tracking_uri: str | None
     variant: str
+    swept: str
     command: str
 
     @property
     def label(self) -> str:
-        """Names the job within its study."""
-        name = f"{self.dataset['name']}/{self.model.name}/{self.seed}"
-        return f"{name}/{self.variant}" if self.variant else name
+        """Tells the job apart from all others of its study."""
+        return "/".join([self._name, *([self.variant] if self.variant else [])])
+
+    @property
+    def title(self) -> str:
+        """Names the job in a study, where all jobs share what was given on the command line."""
+        return "/".join([self._name, *([self.swept] if self.swept else [])])
+
+    @property
+    def _name(self) -> str:
+        return f"{self.dataset['name']}/{self.model.name}/{self.seed}"
 
     def what_matters(self) -> dict[str, Any]:
         """The settings that the result depends on (the dataset is told by its digest)."""
@@ -132,8 +141,16 @@ class PlanConfig:
     report: bool = True
 
 
-def read_job(config: DictConfig | Mapping[str, Any], overrides: Sequence[str] = ()) -> JobConfig:
-    """The job that a composed configuration describes, or a ConfigError that names the key."""
+def read_job(
+    config: DictConfig | Mapping[str, Any], given: Sequence[str] = (), swept: Sequence[str] = ()
+) -> JobConfig:
+    """The job that a composed configuration describes, or a ConfigError that names the key.
+
+    Arguments:
+        config: a composed configuration.
+        given: the overrides of the command line that it was composed with.
+        swept: further overrides, that a plan added for this job.
+    """
     values = _plain(config)
     _known(values, KEYS, "")
     for node in ("dataset", "workload"):
@@ -151,8 +168,9 @@ def read_job(config: DictConfig | Mapping[str, Any], overrides: Sequence[str] = 
         results_dir=Path(values["results_dir"]),
         cache_dir=Path(values["cache_dir"]),
         tracking_uri=_read_tracking(values),
-        variant=variant_of(overrides),
-        command=command_of(overrides),
+        variant=variant_of([*given, *swept]),
+        swept=variant_of(swept),
+        command=command_of([*given, *swept]),
     )
     _check(job)
     return job

@@ -142,7 +142,7 @@ def _blank_row(config: JobConfig, dataset: Dataset) -> ResultRow:
 
 
 def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
-    """Replace the grid by the setting that the model `search.like` chose on this dataset."""
+    """Replace the grid by what the model `search.like` chose here, as far as both have it."""
     if config.search.like is None:
         return config
     rows = collect(config.results_dir)
@@ -158,7 +158,8 @@ def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
             f"{dataset.name}, seed {config.seed}: run model={config.search.like} first"
         )
     chosen: dict[str, Any] = json.loads(rows[same].sort_values("started_at")["params"].iloc[-1])
-    return replace(config, search=replace(config.search, grid={k: [v] for k, v in chosen.items()}))
+    shared = {k: [v] for k, v in chosen.items() if k in config.model.params}
+    return replace(config, search=replace(config.search, grid=shared))
 
 
 def _model_node(config: JobConfig) -> dict[str, Any]:

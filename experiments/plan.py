@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,23 +34,20 @@ def expand(plan: PlanConfig, given: Sequence[str]) -> list[list[list[str]]]:
     return [_expand_stage(stage, fixed) for stage in plan.stages]
 
 
-def compose_jobs(
-    stages: Iterable[Iterable[list[str]]], given: Sequence[str]
-) -> list[list[JobConfig]]:
+def compose_jobs(plan: PlanConfig, given: Sequence[str]) -> list[list[JobConfig]]:
     """The checked settings of every job of every stage."""
     with _hydra():
-        return [[compose_job([*given, *job]) for job in stage] for stage in stages]
-
-
-def compose_job(overrides: Sequence[str]) -> JobConfig:
-    """One job from its overrides (inside an initialised Hydra)."""
-    single = [*overrides, "plan=null"]
-    return read_job(compose("config", overrides=single), single)
+        return [[_compose(given, job) for job in stage] for stage in expand(plan, given)]
 
 
 def workers_of(plan: PlanConfig) -> int:
     """Number of jobs at the same time."""
     return len(os.sched_getaffinity(0)) if plan.workers < 1 else plan.workers
+
+
+def _compose(given: Sequence[str], swept: Sequence[str]) -> JobConfig:
+    swept = [*swept, "plan=null"]
+    return read_job(compose("config", overrides=[*given, *swept]), given, swept)
 
 
 def _expand_stage(stage: Mapping[str, Sequence[Any]], fixed: set[str]) -> list[list[str]]:

@@ -102,6 +102,9 @@ class _Slot:
 
     @staticmethod
     def _start() -> ProcessPoolExecutor:
+        # A worker of Hydra's launcher has a start method that its children would not know.
+        if multiprocessing.get_start_method() not in multiprocessing.get_all_start_methods():
+            multiprocessing.set_start_method("spawn", force=True)
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(1, mp_context=context, initializer=_end_with_parent)
 

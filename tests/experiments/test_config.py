@@ -72,7 +72,7 @@ def test_every_experiment_is_a_plan_of_checked_jobs(experiment):
     given = [f"experiment={experiment}"]
     with initialize_config_dir(str(CONF), version_base="1.3"):
         plan = read_plan(compose("config", overrides=given))
-    stages = compose_jobs(expand(plan, given), given)
+    stages = compose_jobs(plan, given)
     labels = [job.label for stage in stages for job in stage]
     assert labels
     assert len(labels) == len(set(labels))
