@@ -16,6 +16,7 @@ from fspn.event import Codes, Interval, Region
 from fspn.kernels import BLOCK, FACTORIZE, JOINT, PRODUCT, SUM, UNI_LEAF
 from fspn.leaves.base import log_of
 from fspn.leaves.categorical import Categorical
+from fspn.leaves.full import FullTable
 from fspn.leaves.joint import SparseJoint
 from fspn.leaves.ladder import Rung
 from fspn.leaves.nested import Independent, Nested
@@ -70,11 +71,15 @@ def compile_fspn(root: Node, sizes: Sequence[int]) -> Program:
 
 def is_tabular(node: Node) -> bool:
     """Whether a subtree is nothing but tables: a block."""
+    return all(_is_table_part(part) for part in walk(node))
+
+
+def _is_table_part(node: Node) -> bool:
     if isinstance(node, Factorize):
-        return isinstance(node.right, TableSplit) and is_tabular(node.left)
-    if isinstance(node, Product):
-        return all(is_tabular(child) for child in node.children)
-    return isinstance(node, UniLeaf) and isinstance(node.dist, Categorical)
+        return isinstance(node.right, TableSplit)
+    if isinstance(node, UniLeaf):
+        return isinstance(node.dist, Categorical)
+    return isinstance(node, Product | TableSplit)
 
 
 class _Writer:
@@ -253,7 +258,7 @@ class _Writer:
         head = (part.variable, len(ladder.base), base, len(part.given), len(ladder.rungs))
         return self._record(*head, *parents, *rungs)
 
-    def _rung(self, rung: Rung) -> tuple[int, ...]:
+    def _rung(self, rung: Rung | FullTable) -> tuple[int, ...]:
         rows = rung.rows
         cells = int(np.prod([float(size) for size in rung.sizes]))
         if cells <= MAX_INDEX:

@@ -10,15 +10,39 @@ this module.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import numpy as np
 from scipy.special import logsumexp
 
 from fspn.event import Events
 from fspn.nodes import Factorize, MultiLeaf, Node, Product, Sum, UniLeaf, leaves_of
 
+Steps = Generator[tuple[Node, Events], np.ndarray, np.ndarray]
+"""A computation that asks for the answers on child nodes by yielding them."""
+
 
 def log_probability(node: Node, events: Events) -> np.ndarray:
-    r""":math:`\ln \Pr(E)` on the FSPN rooted at ``node``, one per event."""
+    r""":math:`\ln \Pr(E)` on the FSPN rooted at ``node``, one per event.
+
+    The recursion of FSPN-Infer on a stack of its own: factorize nodes may be nested by thousands.
+    """
+    stack: list[Steps] = [_infer(node, events)]
+    answer: np.ndarray | None = None
+    while stack:
+        try:
+            child = stack[-1].send(answer) if answer is not None else next(stack[-1])
+        except StopIteration as finished:
+            answer = finished.value
+            stack.pop()
+        else:
+            answer = None
+            stack.append(_infer(*child))
+    assert answer is not None
+    return answer
+
+
+def _infer(node: Node, events: Events) -> Steps:
     if not any(variable in node.scope for variable in events.constraints):
         return np.zeros(events.n)
     if isinstance(node, UniLeaf):
@@ -26,37 +50,40 @@ def log_probability(node: Node, events: Events) -> np.ndarray:
     if isinstance(node, MultiLeaf):
         return node.dist.log_probability(events, node.variables)
     if isinstance(node, Product):
-        return np.sum([log_probability(child, events) for child in node.children], axis=0)
+        return (yield from _product(node, events))
     if isinstance(node, Sum):
-        return _mixture(node, events)
+        return (yield from _mixture(node, events))
     if isinstance(node, Factorize):
-        return _factorize(node, events)
+        return (yield from _factorize(node, events))
     raise TypeError(f"a {type(node).__name__} node has a probability only under a factorize node")
 
 
-def _mixture(node: Sum, events: Events) -> np.ndarray:
-    logs = np.array([log_probability(child, events) for child in node.children])
+def _product(node: Product, events: Events) -> Steps:
+    total = np.zeros(events.n)
+    for child in node.children:
+        total = total + (yield child, events)
+    return total
+
+
+def _mixture(node: Sum, events: Events) -> Steps:
+    logs = np.empty((len(node.children), events.n))
+    for place, child in enumerate(node.children):
+        logs[place] = yield child, events
     with np.errstate(divide="ignore"):
         return logsumexp(logs + np.log(node.weights)[:, None], axis=0)
 
 
-def _factorize(node: Factorize, events: Events) -> np.ndarray:
-    """Sum over the multi-leaves of the right child; those that the events miss are left out."""
+def _factorize(node: Factorize, events: Events) -> Steps:
+    r"""Sum of :math:`p_i q_i` over the multi-leaves of the right child that the events meet."""
     if not any(variable in node.right.scope for variable in events.constraints):
-        return log_probability(node.left, events)
+        return (yield node.left, events)
     total = np.full(events.n, -np.inf)
     for region, leaf in leaves_of(node.right):
         inside = events.intersect(region)
         alive = np.flatnonzero(inside.possible(region))
         if len(alive):
-            total[alive] = np.logaddexp(total[alive], _part(node, leaf, inside.take(alive)))
+            part = inside if len(alive) == events.n else inside.take(alive)
+            p = leaf.dist.log_probability(part, leaf.variables)
+            q = yield node.left, part.restrict(node.left.scope)
+            total[alive] = np.logaddexp(total[alive], p + q)
     return total
-
-
-def _part(node: Factorize, leaf: MultiLeaf, events: Events) -> np.ndarray:
-    r""":math:`\ln p_i + \ln q_i` of the events inside one region."""
-    p = leaf.dist.log_probability(events, leaf.variables)
-    q = log_probability(node.left, events.restrict(node.left.scope))
-    return p + q
-
-

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fspn.event import Codes, Region
 from fspn.leaves.base import bytes_of
+from fspn.leaves.full import FullTable
+from fspn.leaves.ladder import Ladder
 from fspn.leaves.nested import Independent, Nested
 from fspn.nodes import MultiLeaf, Node, Split, Sum, TableSplit, UniLeaf, walk
 
@@ -25,13 +27,17 @@ def _own_bytes(node: Node) -> int:
     if isinstance(node, MultiLeaf):
         return POINTER * len(node.variables) + _multivariate_bytes(node)
     if isinstance(node, TableSplit):
-        rungs = sum(bytes_of(rung.state()) for rung in node.ladder.rungs)
-        return POINTER * (1 + len(node.given)) + node.ladder.base.nbytes + rungs
+        return POINTER * (1 + len(node.given)) + _table_bytes(node.ladder)
     if isinstance(node, Sum):
         return node.weights.nbytes
     if isinstance(node, Split):
         return sum(_region_bytes(region) for region in node.regions)
     return 0
+
+
+def _table_bytes(ladder: Ladder | FullTable) -> int:
+    rungs = sum(bytes_of(rung.state()) for rung in ladder.rungs)
+    return rungs if isinstance(ladder, FullTable) else rungs + ladder.base.nbytes
 
 
 def _multivariate_bytes(node: MultiLeaf) -> int:

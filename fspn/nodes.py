@@ -18,6 +18,7 @@ import numpy as np
 from fspn.event import Region, Span, narrow
 from fspn.leaves.base import Multivariate, Univariate
 from fspn.leaves.categorical import Categorical
+from fspn.leaves.full import FullTable
 from fspn.leaves.ladder import Ladder
 from fspn.leaves.nested import Independent
 
@@ -62,7 +63,7 @@ class Product:
 
     @cached_property
     def scope(self) -> frozenset[int]:
-        return frozenset().union(*(child.scope for child in self.children))
+        return _gather_scope(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,7 @@ class Sum:
 
     @cached_property
     def scope(self) -> frozenset[int]:
-        return self.children[0].scope
+        return _gather_scope(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +92,7 @@ class Split:
 
     @cached_property
     def scope(self) -> frozenset[int]:
-        return self.children[0].scope
+        return _gather_scope(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +102,12 @@ class TableSplit:
     Arguments:
         variable: The variable that is modelled.
         given: The conditioning variables C, in the ladder's order.
-        ladder: The rows of the table.
+        ladder: The rows of the table: smoothed and sparse, or full.
     """
 
     variable: int
     given: tuple[int, ...]
-    ladder: Ladder
+    ladder: Ladder | FullTable
 
     @property
     def scope(self) -> frozenset[int]:
@@ -130,10 +131,25 @@ class Factorize:
 
     @cached_property
     def scope(self) -> frozenset[int]:
-        return self.left.scope | self.right.scope
+        return _gather_scope(self)
 
 
 Node = UniLeaf | MultiLeaf | Product | Sum | Split | TableSplit | Factorize
+
+
+def _gather_scope(root: Node) -> frozenset[int]:
+    """The union of the scopes below, without recursion: chains of factorize nodes are deep."""
+    found: set[int] = set()
+    pending: list[Node] = [root]
+    while pending:
+        node = pending.pop()
+        if not node.children or "scope" in node.__dict__:
+            found |= node.scope
+        elif isinstance(node, Sum | Split):
+            pending.append(node.children[0])
+        else:
+            pending.extend(node.children)
+    return frozenset(found)
 
 
 def walk(root: Node) -> Iterator[Node]:

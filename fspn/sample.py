@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fspn.event import CodeRange, Interval, Region
+from fspn.leaves.nested import Nested
 from fspn.nodes import (
     Factorize,
     MultiLeaf,
@@ -22,31 +23,44 @@ Columns = dict[int, np.ndarray]
 def sample_columns(root: Node, n: int, rng: np.random.Generator) -> Columns:
     """``n`` rows drawn from the model: per variable its codes or reals."""
     columns: Columns = {variable: np.zeros(n) for variable in root.scope}
-    _draw(root, np.arange(n), columns, rng)
+    pending: list[tuple[Node, np.ndarray]] = [(root, np.arange(n))]
+    while pending:
+        node, rows = pending.pop()
+        if len(rows):
+            pending.extend(reversed(_draw(node, rows, columns, rng)))
     return columns
 
 
-def _draw(node: Node, rows: np.ndarray, columns: Columns, rng: np.random.Generator) -> None:
-    if len(rows) == 0:
-        return
+def _draw(
+    node: Node, rows: np.ndarray, columns: Columns, rng: np.random.Generator
+) -> list[tuple[Node, np.ndarray]]:
+    """Fill in a leaf's columns, or say which nodes must be drawn for which rows, in order."""
     if isinstance(node, UniLeaf):
         columns[node.variable][rows] = node.dist.sample(len(rows), rng)
-    elif isinstance(node, MultiLeaf):
-        drawn = node.dist.sample(len(rows), rng)
-        for position, variable in enumerate(node.variables):
-            columns[variable][rows] = drawn[:, position]
-    elif isinstance(node, Sum):
-        which = rng.choice(len(node.weights), size=len(rows), p=node.weights)
-        for index, child in enumerate(node.children):
-            _draw(child, rows[which == index], columns, rng)
-    elif isinstance(node, Split):
-        for region, child in zip(node.regions, node.children, strict=True):
-            _draw(child, rows[_inside(region, rows, columns)], columns, rng)
     elif isinstance(node, TableSplit):
         columns[node.variable][rows] = _draw_table(node, rows, columns, rng)
+    elif isinstance(node, MultiLeaf):
+        return _draw_leaf(node, rows, columns, rng)
+    elif isinstance(node, Sum):
+        which = rng.choice(len(node.weights), size=len(rows), p=node.weights)
+        return [(child, rows[which == i]) for i, child in enumerate(node.children)]
+    elif isinstance(node, Split):
+        parts = zip(node.regions, node.children, strict=True)
+        return [(child, rows[_inside(region, rows, columns)]) for region, child in parts]
     elif isinstance(node, Product | Factorize):
-        for child in node.children:
-            _draw(child, rows, columns, rng)
+        return [(child, rows) for child in node.children]
+    return []
+
+
+def _draw_leaf(
+    node: MultiLeaf, rows: np.ndarray, columns: Columns, rng: np.random.Generator
+) -> list[tuple[Node, np.ndarray]]:
+    if isinstance(node.dist, Nested):
+        return [(node.dist.root, rows)]
+    drawn = node.dist.sample(len(rows), rng)
+    for position, variable in enumerate(node.variables):
+        columns[variable][rows] = drawn[:, position]
+    return []
 
 
 def _inside(region: Region, rows: np.ndarray, columns: Columns) -> np.ndarray:
