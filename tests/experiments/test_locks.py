@@ -84,7 +84,7 @@ def test_a_waiting_timing_is_not_overtaken_for_ever(tmp_path):
 
     def busy(offset):
         time.sleep(offset)
-        while not stop.is_set():
+        while not stop.wait(0.001):
             with machine.working():
                 time.sleep(0.05)
 
@@ -98,7 +98,7 @@ def test_a_waiting_timing_is_not_overtaken_for_ever(tmp_path):
     stop.set()
     for thread in threads:
         thread.join(10)
-    assert waited < 1.0
+    assert waited < 5.0
 
 
 def test_the_machine_lock_can_be_moved(tmp_path, monkeypatch):

@@ -19,21 +19,15 @@ def test_submitit_runs_a_sweep_on_this_machine(tmp_path):
     assert collect(tmp_path / "results")["seed"].tolist() == [0, 1]
 
 
-def test_a_study_shows_its_progress_and_is_resumed(tmp_path):
+def test_a_study_shows_its_progress_and_is_resumed_also_under_a_launcher(tmp_path):
     output = finish(start(tmp_path, PLAN, "study=small", "tracking=none"))
     lines = [line for line in output.splitlines() if line.startswith("[")]
     assert [line.split()[0] for line in lines] == ["[1/3]", "[2/3]", "[3/3]"]
     assert " left" in lines[1]
     assert "  rdc_07/independent/2  " in lines[2]
-    again = finish(start(tmp_path, PLAN, "study=small", "tracking=none"))
+    again = finish(start(tmp_path, PLAN, "study=small", "tracking=none", flags=("-m",)))
     assert again.count("done before") == 3
     assert len(collect(tmp_path / "results")) == 3
-
-
-def test_a_study_runs_under_a_launcher_too(tmp_path):
-    output = finish(start(tmp_path, PLAN, "study=small", "tracking=none", flags=("-m",)))
-    assert "[3/3]" in output
-    assert collect(tmp_path / "results")["seed"].tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
