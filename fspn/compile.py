@@ -50,7 +50,7 @@ class Program:
         tables: Codes, keys and row indices.
         numbers: Probabilities.
         sizes: The number of codes of every variable.
-        blocks: The place of the block when the whole model is one, else -1.
+        depth: How many frames, and how many saved sides, an evaluation may need.
     """
 
     root: int
@@ -58,6 +58,7 @@ class Program:
     tables: np.ndarray
     numbers: np.ndarray
     sizes: np.ndarray
+    depth: np.ndarray
 
 
 def compile_fspn(root: Node, sizes: Sequence[int]) -> Program:
@@ -66,7 +67,9 @@ def compile_fspn(root: Node, sizes: Sequence[int]) -> Program:
         raise NotCompilable("continuous variables without bins")
     writer = _Writer(np.asarray(sizes, dtype=np.int64))
     place = writer.node(root)
-    return Program(place, *writer.pools(), writer.sizes)
+    frames = writer.deepest
+    depth = np.array([frames, frames * 3 * (writer.widest + 1)], dtype=np.int64)
+    return Program(place, *writer.pools(), writer.sizes, depth)
 
 
 def is_tabular(node: Node) -> bool:
@@ -90,6 +93,9 @@ class _Writer:
         self._numbers: list[np.ndarray] = []
         self._n_tables = 0
         self._n_numbers = 0
+        self._level = 0
+        self.deepest = 1
+        self.widest = 1
 
     def pools(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         empty = [np.zeros(1)]
@@ -117,6 +123,14 @@ class _Writer:
         return len(node_scope), self._record(*sorted(node_scope))
 
     def node(self, node: Node) -> int:
+        """Write a node and all below it; returns its place."""
+        self._level += 1
+        self.deepest = max(self.deepest, self._level + 1)
+        place = self._dispatch(node)
+        self._level -= 1
+        return place
+
+    def _dispatch(self, node: Node) -> int:
         if isinstance(node, MultiLeaf):
             return self._multi_leaf(node)
         if isinstance(node, UniLeaf):
@@ -191,6 +205,7 @@ class _Writer:
                 raise NotCompilable("a region of reals")
             runs = _runs(cell.codes) if isinstance(cell, Codes) else [(cell.lower, cell.upper)]
             sides.append([(variable, low, high) for low, high in runs if low <= high])
+        self.widest = max(self.widest, len(sides))
         return list(product(*sides))
 
     def _block(self, node: Factorize) -> int:
@@ -205,6 +220,7 @@ class _Writer:
         records = [self._external(v) for v in external]
         by_variable: dict[int, TableSplit | UniLeaf] = {t.variable: t for t in [*leaves, *tables]}
         records += [self._variable(by_variable[v], places) for v in local[len(external) :]]
+        self.widest = max(self.widest, len(external))
         block = self._record(0, len(local), len(external), 0, *records)
         below = -1 if base is None else self.node(base)
         return self._record(BLOCK, *self._scope(node.scope), block, below)

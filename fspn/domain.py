@@ -70,11 +70,33 @@ class Bins:
         inside = (low == self.borders[:-1]) & (high == self.borders[1:])
         return np.where(inside, 1.0, np.where(high > low, np.minimum(share, 1.0), 0.0))
 
+    def sample(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """A value from each given cell, by rejection and at last by the cell's border."""
+        values = np.full(len(codes), np.nan)
+        for _ in range(200):
+            open_rows = np.flatnonzero(np.isnan(values))
+            if len(open_rows) == 0:
+                return values
+            drawn = self.shape.sample(max(8 * len(open_rows), 1024), rng)
+            values[open_rows] = _match(codes[open_rows], self.codes(drawn), drawn)
+        nearest = np.clip(codes, 1, max(len(self.cuts), 1))
+        return np.where(np.isnan(values), self.borders[nearest], values)
+
     def log_density(self, values: np.ndarray) -> np.ndarray:
         """The log-density of every value inside its own cell."""
         from fspn.event import RealPoint
 
         return self.shape.log_probability(RealPoint(values)) - self.log_mass[self.codes(values)]
+
+
+def _match(wanted: np.ndarray, cells: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """To each wanted cell a drawn value of that cell, each used once; NaN where they run out."""
+    order = np.argsort(cells, kind="stable")
+    first = np.searchsorted(cells[order], wanted)
+    rank = pd.Series(wanted).groupby(wanted).cumcount().to_numpy()
+    place = np.minimum(first + rank, len(order) - 1)
+    fits = cells[order[place]] == wanted
+    return np.where(fits, drawn[order[place]], np.nan)
 
 
 @dataclass(frozen=True)
@@ -133,9 +155,11 @@ class Variable:
         codes[np.isnan(floats)] = MISSING
         return codes
 
-    def decode(self, codes: np.ndarray) -> np.ndarray:
-        """The values behind an array of codes (a discrete variable's)."""
-        return self.values[codes]
+    def realise(self, drawn: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Values from what a model drew: codes, or reals."""
+        if self.bins is not None:
+            return self.bins.sample(drawn.astype(np.int64), rng)
+        return drawn if self.kind == "continuous" else self.values[drawn.astype(np.int64)]
 
 
 @dataclass(frozen=True)

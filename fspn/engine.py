@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import numba
 import numpy as np
 
 from fspn.compile import Program
+from fspn.domain import Domain
 from fspn.event import CodeRange, CodeWeights, Events
-from fspn.kernels import eliminate
-from fspn.tree_kernels import run_events, run_events_parallel
+from fspn.tree_kernels import run_boxes, run_events, run_events_parallel
 
 FIRST_BUFFER = 1 << 16
 MAX_BUFFER = 1 << 27
@@ -26,13 +25,24 @@ class Engine:
 
     Arguments:
         program: The compiled model.
+        domain: Its variables.
         n_threads: How many threads share a batch.
     """
 
-    def __init__(self, program: Program, n_threads: int = 1):
+    def __init__(self, program: Program, domain: Domain, n_threads: int = 1):
         self.program = program
+        self.takes_boxes = all(v.kind == "ordered" for v in domain.variables)
+        if self.takes_boxes:
+            columns = [np.asarray(v.values, dtype=np.float64) for v in domain.variables]
+            self._values = np.concatenate(columns)
+            self._starts = np.concatenate([[0], np.cumsum([len(c) for c in columns])])
         self.n_threads = max(1, min(n_threads, numba.config.NUMBA_NUM_THREADS))
         self._buffers = np.empty((self.n_threads, FIRST_BUFFER))
+
+    @property
+    def buffer(self) -> np.ndarray:
+        """The first thread's workspace."""
+        return self._buffers[0]
 
     def log_probability(self, events: Events) -> np.ndarray:
         """One log-probability per event."""
@@ -60,28 +70,54 @@ class Engine:
                 raise TypeError("reals in an event on a coded model")
         return lower, upper, places, np.concatenate(weights or [np.zeros(1)])
 
-    def run(
-        self, lower: np.ndarray, upper: np.ndarray, places: np.ndarray, weights: np.ndarray
-    ) -> np.ndarray:
-        """The log-probabilities of packed events."""
+    def box_log_probability(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """One log-probability per closed box of values (ordered variables only)."""
         p = self.program
+        out = np.empty(len(lower))
+        while True:
+            need = run_boxes(
+                p.root, p.ints, p.tables, p.numbers, p.sizes, p.depth,
+                lower, upper, self._values, self._starts, self._buffers[0], out,
+            )  # fmt: skip
+            if need == 0:
+                return out
+            self.grow(int(need))
+
+    def run(
+        self,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        places: np.ndarray,
+        weights: np.ndarray,
+        root: int | None = None,
+    ) -> np.ndarray:
+        """The log-probabilities of packed events, on the whole model or from one node down."""
+        p = self.program
+        root = p.root if root is None else root
         out = np.empty(len(lower))
         while True:
             if self.n_threads == 1:
                 need = run_events(
-                    p.root, p.ints, p.tables, p.numbers,
-                    lower, upper, places, weights, p.sizes, self._buffers[0], out,
+                    root, p.ints, p.tables, p.numbers,
+                    lower, upper, places, weights, p.sizes, p.depth, self._buffers[0], out,
                 )  # fmt: skip
             else:
                 need = run_events_parallel(
-                    p.root, p.ints, p.tables, p.numbers,
-                    lower, upper, places, weights, p.sizes, self._buffers, out,
+                    root, p.ints, p.tables, p.numbers,
+                    lower, upper, places, weights, p.sizes, p.depth, self._buffers, out,
                 )  # fmt: skip
             if need == 0:
                 return out
-            self._grow(int(need))
+            self.grow(int(need))
 
-    def _grow(self, need: int) -> None:
+    def joint_table(self, axes: Sequence[int], given: Events) -> np.ndarray:
+        r""":math:`\Pr(Q, E = e)` up to a factor, for all cells of Q at once."""
+        from fspn.joint_table import joint_part
+
+        part = joint_part(self, frozenset(axes), given)
+        return np.transpose(part.array, [part.variables.index(v) for v in axes])
+
+    def grow(self, need: int) -> None:
         if need > MAX_BUFFER:
             raise TooWide(
                 f"an exact answer needs an intermediate table of more than {MAX_BUFFER} numbers; "

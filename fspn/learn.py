@@ -34,7 +34,7 @@ class Settings:
         oracle: Measures dependence.
         cluster: Partitions rows for sum nodes.
         split: Partitions the conditioning space for split nodes.
-        conditional: ``"tables"`` or ``"split"``: how a highly correlated group is modelled.
+        group: ``"tables"`` or ``"split"``: how a highly correlated group is modelled.
         multi_leaf: The family of multi-leaves.
         n_clusters: The number of children of a sum node.
         max_parents: At most so many parents per variable in tables.
@@ -48,7 +48,7 @@ class Settings:
     oracle: Oracle
     cluster: Cluster
     split: SplitMethod
-    conditional: str
+    group: str
     multi_leaf: str
     n_clusters: int
     max_parents: int
@@ -123,7 +123,7 @@ class Learner:
         others = np.setdiff1d(np.arange(len(scope)), group)
         high, rest = [scope[i] for i in group], [scope[i] for i in others]
         left = self.learn(data, rest) if rest else None
-        if self.settings.conditional == "tables" and all(
+        if self.settings.group == "tables" and all(
             data.domain[v].is_coded for v in [*high, *rest]
         ):
             return self._tables(data, high, rest, dependence[np.ix_(group, others)], left)

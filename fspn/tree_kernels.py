@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp, log
 
 import numpy as np
-from numba import get_thread_id, njit, prange
+from numba import njit, prange
 
 from fspn.kernels import BLOCK, FACTORIZE, PRODUCT, SUM, UNI_LEAF, eliminate
 
@@ -71,113 +71,189 @@ def _joint(node, ints, tables, numbers, lo, hi, w, weights):
     return log(total) if total > 0 else -np.inf
 
 
+# A frame of the evaluation stack: the node, how far it has come, the top of the saved sides and of
+# the buffer below it; a block's frame also holds its message. NODE must come first.
+NODE, STEP, SAVED, TOP, START, CELLS, N_KEPT, BOX = range(8)
+FRAME = 8
+
+
 @njit(cache=True, nogil=True)
-def evaluate(node, ints, tables, numbers, lo, hi, w, weights, sizes, keep, buffer, top, stack, sp):
-    """The log-probability of the event on a node; a second value > 0 asks for a larger buffer."""
-    if not _constrained(node, ints, lo, hi, w, sizes):
-        return 0.0, 0
-    kind = ints[node]
-    if kind == UNI_LEAF:
-        v = ints[node + 3]
-        p = _range_mass(ints[node + 5], ints[node + 6], lo[v], hi[v], w[v], weights, numbers)
-        return (log(p) if p > 0 else -np.inf), 0
-    if kind == PRODUCT:
-        total = 0.0
-        for c in range(ints[node + 3]):
-            value, need = evaluate(
-                ints[node + 4 + c], ints, tables, numbers, lo, hi, w, weights, sizes, keep,
-                buffer, top, stack, sp,
-            )
-            if need > 0 or value == -np.inf:
-                return value, need
-            total += value
-        return total, 0
-    if kind == SUM:
-        total = -np.inf
-        for c in range(ints[node + 3]):
-            value, need = evaluate(
-                ints[node + 5 + c], ints, tables, numbers, lo, hi, w, weights, sizes, keep,
-                buffer, top, stack, sp,
-            )
-            if need > 0:
-                return value, need
-            total = _log_add(total, value + numbers[ints[node + 4] + c])
-        return total, 0
-    if kind == FACTORIZE:
-        left = ints[node + 3]
-        if not _scope_constrained(ints[node + 4], ints[node + 5], ints, lo, hi, w, sizes):
-            return evaluate(
-                left, ints, tables, numbers, lo, hi, w, weights, sizes, keep, buffer, top, stack, sp
-            )
-        total = -np.inf
-        for b in range(ints[node + 6]):
-            box = ints[node + 7 + b]
-            n_cells = ints[box + 1]
-            alive = True
-            for c in range(n_cells):
-                v = ints[box + 2 + 3 * c]
-                stack[sp + 2 * c], stack[sp + 2 * c + 1] = lo[v], hi[v]
-                lo[v] = max(lo[v], ints[box + 3 + 3 * c])
-                hi[v] = min(hi[v], ints[box + 4 + 3 * c])
-                alive = alive and lo[v] <= hi[v]
-            need = 0
-            if alive:
-                inner = sp + 2 * n_cells
-                value, need = evaluate(
-                    ints[box], ints, tables, numbers, lo, hi, w, weights, sizes, keep,
-                    buffer, top, stack, inner,
+def _narrow(box, ints, lo, hi, saved, sp):
+    """Cut the event to a box; the sides as they were go to ``saved``. False if nothing is left."""
+    alive = True
+    for c in range(ints[box + 1]):
+        v = ints[box + 2 + 3 * c]
+        saved[sp + 2 * c], saved[sp + 2 * c + 1] = lo[v], hi[v]
+        lo[v] = max(lo[v], ints[box + 3 + 3 * c])
+        hi[v] = min(hi[v], ints[box + 4 + 3 * c])
+        alive = alive and lo[v] <= hi[v]
+    return alive
+
+
+@njit(cache=True, nogil=True)
+def _widen(box, ints, lo, hi, saved, sp):
+    """Undo :func:`_narrow`."""
+    for c in range(ints[box + 1] - 1, -1, -1):
+        v = ints[box + 2 + 3 * c]
+        lo[v], hi[v] = saved[sp + 2 * c], saved[sp + 2 * c + 1]
+
+
+@njit(cache=True, nogil=True)
+def _fix_cell(frame, cell, lo, hi, saved):
+    """Set a block's outer variables to one cell of its message."""
+    sp = frame[SAVED] - 3 * frame[N_KEPT]
+    for d in range(frame[N_KEPT] - 1, -1, -1):
+        v = saved[sp + 3 * d]
+        extent = saved[sp + 3 * d + 2] - saved[sp + 3 * d + 1] + 1
+        lo[v] = hi[v] = saved[sp + 3 * d + 1] + cell % extent
+        cell //= extent
+
+
+@njit(cache=True, nogil=True)
+def _free_cells(frame, lo, hi, saved):
+    """Undo :func:`_fix_cell`."""
+    sp = frame[SAVED] - 3 * frame[N_KEPT]
+    for d in range(frame[N_KEPT]):
+        v = saved[sp + 3 * d]
+        lo[v], hi[v] = saved[sp + 3 * d + 1], saved[sp + 3 * d + 2]
+
+
+@njit(cache=True, nogil=True)
+def _push(frames, depth, node, saved_top, top):
+    frames[depth, NODE], frames[depth, STEP] = node, 0
+    frames[depth, SAVED], frames[depth, TOP] = saved_top, top
+    return depth + 1
+
+
+@njit(cache=True, nogil=True)
+def _enter_block(frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer, saved):
+    """Eliminate a block's own variables. Returns (log-value, buffer needed); the value is final
+    where nothing lies below the block, else the scale of the message that the frame then holds."""
+    block = ints[frame[NODE] + 3]
+    scale, start, cells, top, kept, n_kept = eliminate(
+        block, ints, tables, numbers, lo, hi, w, weights, keep, buffer, frame[TOP]
+    )
+    if top < 0:
+        return 0.0, -top
+    if scale == -np.inf:
+        return -np.inf, 0
+    if ints[frame[NODE] + 4] < 0:
+        return scale + log(buffer[start]), 0
+    sp = frame[SAVED]
+    for d in range(n_kept):
+        v = ints[ints[block + 4 + kept[d]]]
+        saved[sp + 3 * d], saved[sp + 3 * d + 1], saved[sp + 3 * d + 2] = v, lo[v], hi[v]
+    frame[SAVED], frame[TOP] = sp + 3 * n_kept, top
+    frame[START], frame[CELLS], frame[N_KEPT] = start, cells, n_kept
+    return scale, 0
+
+
+@njit(cache=True, nogil=True)
+def _leaf(node, ints, tables, numbers, lo, hi, w, weights):
+    if ints[node] != UNI_LEAF:
+        return _joint(node, ints, tables, numbers, lo, hi, w, weights)
+    v = ints[node + 3]
+    p = _range_mass(ints[node + 5], ints[node + 6], lo[v], hi[v], w[v], weights, numbers)
+    return log(p) if p > 0 else -np.inf
+
+
+@njit(cache=True, nogil=True)
+def evaluate(
+    root, ints, tables, numbers, lo, hi, w, weights, sizes, keep, buffer, frames, partial, saved
+):
+    """The log-probability of the event on a node; a second value > 0 asks for a larger buffer.
+
+    FSPN-Infer with its own stack: numba cannot cache a recursive function, and trees are deep.
+    ``partial`` holds per frame the sum so far and what its right child answered.
+    """
+    depth = _push(frames, 0, root, 0, 0)
+    answer = 0.0
+    while depth > 0:
+        frame, own = frames[depth - 1], partial[depth - 1]
+        node, step = frame[NODE], frame[STEP]
+        kind = ints[node]
+        if step == 0 and not _constrained(node, ints, lo, hi, w, sizes):
+            answer = 0.0
+            depth -= 1
+        elif kind == PRODUCT:
+            own[0] = 0.0 if step == 0 else own[0] + answer
+            if step == ints[node + 3] or own[0] == -np.inf:
+                answer = own[0]
+                depth -= 1
+            else:
+                frame[STEP] += 1
+                depth = _push(frames, depth, ints[node + 4 + step], frame[SAVED], frame[TOP])
+        elif kind == SUM:
+            weight = numbers[ints[node + 4] + step - 1] if step > 0 else 0.0
+            own[0] = -np.inf if step == 0 else _log_add(own[0], answer + weight)
+            if step == ints[node + 3]:
+                answer = own[0]
+                depth -= 1
+            else:
+                frame[STEP] += 1
+                depth = _push(frames, depth, ints[node + 5 + step], frame[SAVED], frame[TOP])
+        elif kind == FACTORIZE:
+            left = ints[node + 3]
+            if step == 0:
+                right = (ints[node + 4], ints[node + 5])
+                if not _scope_constrained(right[0], right[1], ints, lo, hi, w, sizes):
+                    frame[NODE] = left
+                    continue
+                own[0], frame[BOX], frame[STEP] = -np.inf, 0, 1
+            elif step == 2:
+                own[1] = answer
+                if answer > -np.inf:
+                    frame[STEP] = 3
+                    depth = _push(frames, depth, left, frames[depth - 1, START], frame[TOP])
+                    continue
+            if step >= 2:
+                if step == 3:
+                    own[0] = _log_add(own[0], own[1] + answer)
+                _widen(ints[node + 7 + frame[BOX]], ints, lo, hi, saved, frame[SAVED])
+                frame[BOX] += 1
+                frame[STEP] = 1
+            while frame[BOX] < ints[node + 6]:
+                box = ints[node + 7 + frame[BOX]]
+                if _narrow(box, ints, lo, hi, saved, frame[SAVED]):
+                    break
+                _widen(box, ints, lo, hi, saved, frame[SAVED])
+                frame[BOX] += 1
+            if frame[BOX] == ints[node + 6]:
+                answer = own[0]
+                depth -= 1
+            else:
+                box = ints[node + 7 + frame[BOX]]
+                frame[START] = frame[SAVED] + 2 * ints[box + 1]
+                frame[STEP] = 2
+                depth = _push(frames, depth, ints[box], frame[START], frame[TOP])
+        elif kind == BLOCK:
+            if step == 0:
+                value, need = _enter_block(
+                    frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer, saved
                 )
-                if need == 0 and value > -np.inf:
-                    rest, need = evaluate(
-                        left, ints, tables, numbers, lo, hi, w, weights, sizes, keep,
-                        buffer, top, stack, inner,
-                    )
-                    total = _log_add(total, value + rest)
-            for c in range(n_cells - 1, -1, -1):
-                v = ints[box + 2 + 3 * c]
-                lo[v], hi[v] = stack[sp + 2 * c], stack[sp + 2 * c + 1]
-            if need > 0:
-                return 0.0, need
-        return total, 0
-    if kind == BLOCK:
-        block, base = ints[node + 3], ints[node + 4]
-        scale, start, cells, top, kept, n_kept = eliminate(
-            block, ints, tables, numbers, lo, hi, w, weights, keep, buffer, top
-        )
-        if top < 0:
-            return 0.0, -top
-        if scale == -np.inf or cells == 0:
-            return -np.inf, 0
-        if base < 0:
-            return scale + log(buffer[start]), 0
-        total = -np.inf
-        for d in range(n_kept):
-            v = ints[ints[block + 4 + kept[d]]]
-            stack[sp + 2 * d], stack[sp + 2 * d + 1] = lo[v], hi[v]
-        for c in range(cells):
-            if buffer[start + c] <= 0.0:
-                continue
-            rest_of = c
-            for d in range(n_kept - 1, -1, -1):
-                v = ints[ints[block + 4 + kept[d]]]
-                extent = stack[sp + 2 * d + 1] - stack[sp + 2 * d] + 1
-                lo[v] = hi[v] = stack[sp + 2 * d] + rest_of % extent
-                rest_of //= extent
-            value, need = evaluate(
-                base, ints, tables, numbers, lo, hi, w, weights, sizes, keep,
-                buffer, top, stack, sp + 2 * n_kept,
-            )
-            if need > 0:
-                total = np.nan
-                break
-            total = _log_add(total, value + log(buffer[start + c]))
-        for d in range(n_kept):
-            v = ints[ints[block + 4 + kept[d]]]
-            lo[v], hi[v] = stack[sp + 2 * d], stack[sp + 2 * d + 1]
-        if np.isnan(total):
-            return 0.0, need
-        return scale + total, 0
-    return _joint(node, ints, tables, numbers, lo, hi, w, weights), 0
+                if need > 0:
+                    return 0.0, need
+                if value == -np.inf or ints[node + 4] < 0:
+                    answer = value
+                    depth -= 1
+                    continue
+                own[0], own[1] = -np.inf, value
+            else:
+                own[0] = _log_add(own[0], answer + log(buffer[frame[START] + step - 1]))
+            while step < frame[CELLS] and buffer[frame[START] + step] <= 0.0:
+                step += 1
+            if step == frame[CELLS]:
+                _free_cells(frame, lo, hi, saved)
+                answer = own[0] + own[1]
+                depth -= 1
+            else:
+                _fix_cell(frame, step, lo, hi, saved)
+                frame[STEP] = step + 1
+                depth = _push(frames, depth, ints[node + 4], frame[SAVED], frame[TOP])
+        else:
+            answer = _leaf(node, ints, tables, numbers, lo, hi, w, weights)
+            depth -= 1
+    return answer, 0
 
 
 @njit(cache=True, nogil=True)
@@ -201,16 +277,18 @@ def _log_add(a, b):
 
 
 @njit(cache=True, nogil=True)
-def run_events(root, ints, tables, numbers, lower, upper, w, weights, sizes, buffer, out):
+def run_events(root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffer, out):
     """The log-probability of every event, one after the other; > 0 asks for a larger buffer."""
     m = lower.shape[1]
     keep = np.zeros(m, dtype=np.bool_)
-    stack = np.empty(4 * m + 256, dtype=np.int64)
+    frames = np.empty((depth[0], FRAME), dtype=np.int64)
+    partial = np.empty((depth[0], 2))
+    saved = np.empty(depth[1], dtype=np.int64)
     for q in range(lower.shape[0]):
         value, need = evaluate(
             root, ints, tables, numbers, lower[q], upper[q], w[q], weights, sizes, keep,
-            buffer, 0, stack, 0,
-        )
+            buffer, frames, partial, saved,
+        )  # fmt: skip
         if need > 0:
             return need
         out[q] = value
@@ -218,32 +296,48 @@ def run_events(root, ints, tables, numbers, lower, upper, w, weights, sizes, buf
 
 
 @njit(cache=True, parallel=True, nogil=True)
-def run_events_parallel(root, ints, tables, numbers, lower, upper, w, weights, sizes, buffers, out):
+def run_events_parallel(
+    root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffers, out
+):
     """The same on several threads, with a buffer each."""
-    m = lower.shape[1]
-    needs = np.zeros(buffers.shape[0], dtype=np.int64)
-    for q in prange(lower.shape[0]):
-        keep = np.zeros(m, dtype=np.bool_)
-        stack = np.empty(4 * m + 256, dtype=np.int64)
-        thread = get_thread_id()
-        value, need = evaluate(
-            root, ints, tables, numbers, lower[q], upper[q], w[q], weights, sizes, keep,
-            buffers[thread], 0, stack, 0,
-        )
-        needs[thread] = max(needs[thread], need)
-        out[q] = value
+    n_threads = buffers.shape[0]
+    needs = np.zeros(n_threads, dtype=np.int64)
+    n = lower.shape[0]
+    for t in prange(n_threads):
+        part = slice(t * n // n_threads, (t + 1) * n // n_threads)
+        needs[t] = run_events(
+            root, ints, tables, numbers, lower[part], upper[part], w[part], weights, sizes, depth,
+            buffers[t], out[part],
+        )  # fmt: skip
     return needs.max()
 
 
 @njit(cache=True, nogil=True)
-def encode_boxes(lower, upper, values, starts, lo, hi):
-    """Ranges of values to ranges of codes; NaN and infinities leave a side open."""
+def run_boxes(root, ints, tables, numbers, sizes, depth, lower, upper, values, starts, buffer, out):
+    """Boxes of values: codes are looked up on the way. NaN and infinities leave a side open."""
+    m = lower.shape[1]
+    lo = np.empty(m, dtype=np.int64)
+    hi = np.empty(m, dtype=np.int64)
+    w = np.full(m, -1, dtype=np.int64)
+    weights = np.zeros(1)
+    keep = np.zeros(m, dtype=np.bool_)
+    frames = np.empty((depth[0], FRAME), dtype=np.int64)
+    partial = np.empty((depth[0], 2))
+    saved = np.empty(depth[1], dtype=np.int64)
     for q in range(lower.shape[0]):
-        for v in range(lower.shape[1]):
+        for v in range(m):
             first, last = starts[v], starts[v + 1]
             a, b = lower[q, v], upper[q, v]
-            lo[q, v] = 0 if np.isnan(a) else _first_not_below(values, first, last, a) - first
-            hi[q, v] = (last if np.isnan(b) else _first_above(values, first, last, b)) - first - 1
+            lo[v] = 0 if np.isnan(a) else _first_not_below(values, first, last, a) - first
+            hi[v] = (last if np.isnan(b) else _first_above(values, first, last, b)) - first - 1
+        value, need = evaluate(
+            root, ints, tables, numbers, lo, hi, w, weights, sizes, keep,
+            buffer, frames, partial, saved,
+        )  # fmt: skip
+        if need > 0:
+            return need
+        out[q] = value
+    return 0
 
 
 @njit(cache=True, nogil=True)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import logsumexp, ndtr
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.mixture import GaussianMixture as SklearnMixture
 
 from fspn.event import Constraint, RealPoint, RealRange
 from fspn.leaves.base import State, Univariate, log_of
 
-MAX_FIT_ROWS = 20_000
+MAX_FIT_ROWS = 5_000
 MAX_COMPONENTS = 4
+EM_STEPS = 40
 HISTOGRAM_BINS = (8, 16, 32, 64)
 
 
@@ -125,7 +123,7 @@ def fit_continuous(values: np.ndarray, alpha: float, seed: int) -> Univariate:
     candidates: list[Univariate] = [_single_gaussian(values)]
     distinct = len(np.unique(values))
     candidates += [
-        _mixture(values, k, seed) for k in range(2, MAX_COMPONENTS + 1) if distinct > 3 * k
+        _mixture(values, k) for k in range(2, MAX_COMPONENTS + 1) if distinct > 3 * k
     ]
     candidates += [_histogram(values, bins, alpha) for bins in HISTOGRAM_BINS if distinct > bins]
     return min(candidates, key=lambda candidate: _bic(candidate, values))
@@ -145,13 +143,20 @@ def _single_gaussian(values: np.ndarray) -> GaussianMixture:
     return GaussianMixture(np.ones(1), np.array([values.mean()]), np.array([scale]))
 
 
-def _mixture(values: np.ndarray, k: int, seed: int) -> GaussianMixture:
-    model = SklearnMixture(k, random_state=seed, reg_covar=_floor(values) ** 2, max_iter=50)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(values[:, None])
-    weights = model.weights_ / model.weights_.sum()
-    return GaussianMixture(weights, model.means_[:, 0], np.sqrt(model.covariances_[:, 0, 0]))
+def _mixture(values: np.ndarray, k: int) -> GaussianMixture:
+    """Expectation maximisation from quantiles; in numpy, so that no thread changes the sums."""
+    means = np.quantile(values, (np.arange(k) + 0.5) / k)
+    scales = np.full(k, max(float(np.std(values)) / k, _floor(values)))
+    weights = np.full(k, 1.0 / k)
+    for _ in range(EM_STEPS):
+        z = (values[:, None] - means) / scales
+        logs = np.log(weights) - 0.5 * z**2 - np.log(scales)
+        shares = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+        total = shares.sum(axis=0) + 1e-12
+        weights, means = total / total.sum(), values @ shares / total
+        spread = ((values[:, None] - means) ** 2 * shares).sum(axis=0) / total
+        scales = np.maximum(np.sqrt(spread), _floor(values))
+    return GaussianMixture(weights, means, scales)
 
 
 def _histogram(values: np.ndarray, bins: int, alpha: float) -> Histogram:

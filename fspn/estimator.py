@@ -1,0 +1,387 @@
+"""FSPN: the scikit-learn style face of the library."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from fspn.compile import NotCompilable, compile_fspn
+from fspn.data import Slice
+from fspn.domain import Bins, Domain, as_table, infer_domain
+from fspn.engine import Engine
+from fspn.event import Events
+from fspn.infer import log_probability
+from fspn.joint_table import enumerate_logs
+from fspn.leaves.continuous import fit_continuous
+from fspn.learn import Learner
+from fspn.measure import size_bytes
+from fspn.nodes import Node, count_nodes, count_parameters
+from fspn.presets import preset_of, resolve
+from fspn.progress import progress
+from fspn.query import Question, box_events, dict_events, intersect_events, row_events
+from fspn.sample import sample_columns
+
+MAX_BINS = 32
+
+
+class FSPN(DensityMixin, BaseEstimator):
+    r"""A factorize-split-sum-product network over the columns of a table.
+
+    .. math:: \Pr(X) = \Pr(W) \cdot \Pr(H \mid W)
+
+    for highly correlated variables H, products and sums for the rest (Wu, Zhu et al.).
+
+    Arguments:
+        tau_low: Below this dependence two columns count as independent. None = the preset's.
+        tau_high: From this dependence on they count as highly correlated; above 1 switches
+            factorize off, which leaves a tree-structured sum-product network.
+        preset: ``"default"``, the learner of ``docs/learning.md``, or ``"paper"``, the paper's
+            own recipe: RDC, 0.3 / 0.7, k-means, greedy splitting.
+        min_rows: Slices of fewer rows are not partitioned any further; None = 1%, at least 50.
+        alpha: Strength of the smoothing; None = by leave-one-out likelihood where possible.
+        oracle: ``"rdc"``, ``"corrected"`` or an object with a ``matrix`` method.
+        cluster: ``"kmeans"`` or a function.
+        split: ``"greedy"``, ``"kmeans_grid"`` or a function.
+        group: ``"tables"`` or ``"split"``, how a highly correlated group is modelled.
+        multi_leaf: ``"auto"``, ``"joint"``, ``"tree"`` or ``"mixture"``.
+        n_clusters: Children of a sum node.
+        max_parents: Conditioning variables per table, at most.
+        max_cells: Cells of an intermediate result of a query on tables, at most.
+        kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"continuous"``) where its
+            type does not tell.
+        n_jobs: Threads that share a batch of queries.
+        random_state: The seed of everything random.
+        verbose: Whether to show progress while fitting.
+
+    Example:
+        >>> import pandas as pd
+        >>> from fspn import FSPN
+        >>> table = pd.DataFrame({"rain": [0, 0, 1, 1] * 50, "wet": [0, 0, 1, 1] * 50})
+        >>> model = FSPN(random_state=0).fit(table)
+        >>> round(model.conditional({"wet": 1}, {"rain": 1}), 2)
+        1.0
+    """
+
+    def __init__(
+        self,
+        tau_low: float | None = None,
+        tau_high: float | None = None,
+        *,
+        preset: str = "default",
+        min_rows: int | None = None,
+        alpha: float | None = None,
+        oracle: Any = None,
+        cluster: Any = "kmeans",
+        split: Any = "greedy",
+        group: str | None = None,
+        multi_leaf: str = "auto",
+        n_clusters: int = 2,
+        max_parents: int = 2,
+        max_cells: int = 2_000_000,
+        kinds: Mapping[Hashable, Any] | None = None,
+        n_jobs: int = 1,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ):
+        self.tau_low = tau_low
+        self.tau_high = tau_high
+        self.preset = preset
+        self.min_rows = min_rows
+        self.alpha = alpha
+        self.oracle = oracle
+        self.cluster = cluster
+        self.split = split
+        self.group = group
+        self.multi_leaf = multi_leaf
+        self.n_clusters = n_clusters
+        self.max_parents = max_parents
+        self.max_cells = max_cells
+        self.kinds = kinds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(
+        self, X: Any, domains: Mapping[Hashable, Iterable[Any]] | None = None, y: Any = None
+    ) -> FSPN:
+        """Learn structure and parameters.
+
+        Arguments:
+            X: A DataFrame, or a two-dimensional array (its columns are named 0, 1, 2, ...).
+            domains: Per discrete column, values beyond those seen in ``X``.
+            y: Ignored; scikit-learn passes it, also in the place of ``domains``.
+        """
+        domains = domains if isinstance(domains, Mapping) else None
+        table = as_table(X)
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        domain = infer_domain(table, domains, self.kinds)
+        settings = resolve(self.get_params(deep=False), len(table), seed)
+        if preset_of(self.preset).bins:
+            domain = with_bins(domain, table, seed)
+        data = Slice(domain, domain.encode(table))
+        rng = np.random.default_rng(seed)
+        with progress(len(table) * len(domain), self.verbose) as report:
+            root = Learner(settings, rng, report).learn(data, range(len(domain)))
+        self._adopt(domain, root, as_frame=isinstance(X, pd.DataFrame))
+        return self
+
+    @classmethod
+    def from_root(cls, domain: Domain, root: Node, **params: Any) -> FSPN:
+        """A fitted model from nodes, built by hand or converted."""
+        model = cls(**params)
+        model._adopt(domain, root, as_frame=True)
+        return model
+
+    def _adopt(self, domain: Domain, root: Node, as_frame: bool) -> None:
+        self.domain_ = domain
+        self.root_ = root
+        self.as_frame_ = as_frame
+        self.n_features_in_ = len(domain)
+        if as_frame and all(isinstance(name, str) for name in domain.names):
+            self.feature_names_in_ = np.array(domain.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._build_engine()
+
+    def _build_engine(self) -> None:
+        try:
+            program = compile_fspn(self.root_, [v.size for v in self.domain_.variables])
+            self._engine: Engine | None = Engine(program, self.domain_, self.n_jobs)
+        except NotCompilable:
+            self._engine = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in super().__getstate__().items() if k != "_engine"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "root_" in state:
+            self._build_engine()
+
+    # ------------------------------------------------------------------ questions
+
+    def probability(self, lower: Any, upper: Any = None) -> Any:
+        """The probability of events.
+
+        Arguments:
+            lower: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, or
+                the lower sides of closed boxes, an array of shape (n, m) or (m,).
+            upper: The upper sides, where ``lower`` is an array. NaN or an infinity = no constraint.
+        """
+        check_is_fitted(self, "root_")
+        if upper is not None and self._engine is not None and self._engine.takes_boxes:
+            low, high, single = self._boxes(lower, upper)
+            values = np.exp(self._engine.box_log_probability(low, high))
+            return float(values[0]) if single else values
+        events, single = self._events(lower if upper is None else (lower, upper))
+        values = np.exp(self._log_probability(events))
+        return float(values[0]) if single else values
+
+    def conditional(self, query: Any, evidence: Any, strict: bool = False) -> Any:
+        """The probability of ``query`` given ``evidence``, in the forms of :meth:`probability`.
+
+        Boxes are given as a pair ``(lower, upper)``. One value of a continuous column is evidence
+        by its density. Evidence of probability zero gives NaN and a warning, or an error where
+        ``strict`` is set.
+        """
+        check_is_fitted(self, "root_")
+        given, given_single = self._events(evidence, points=True)
+        asked, asked_single = self._events(query)
+        whole = self._log_probability(given)
+        both = self._log_probability(intersect_events(asked, given))
+        if np.isneginf(whole).any():
+            self._impossible_evidence(strict)
+        with np.errstate(invalid="ignore"):
+            values = np.exp(both - whole)
+        return float(values[0]) if given_single and asked_single else values
+
+    def conditional_table(
+        self, query: Sequence[Hashable], evidence: Question | None = None, strict: bool = False
+    ) -> np.ndarray:
+        """The whole table of the query columns given the evidence, normalised.
+
+        Arguments:
+            query: Discrete columns: the axes of the table, each in the order of its sorted domain.
+            evidence: A dictionary, as in :meth:`conditional`.
+            strict: Whether evidence of probability zero is an error rather than NaN.
+        """
+        check_is_fitted(self, "root_")
+        axes = [self.domain_.index(name) for name in query]
+        self._check_axes(query, axes, evidence or {})
+        given, _ = self._events(evidence or {}, points=True)
+        table = self._joint_table(axes, given)
+        total = table.sum()
+        if not total > 0:
+            self._impossible_evidence(strict)
+            return np.full(table.shape, np.nan)
+        return table / total
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """The log-likelihood of every row; a missing cell is summed out."""
+        check_is_fitted(self, "root_")
+        table = as_table(X, self.domain_.names)
+        columns = self.domain_.encode(table)
+        extra = np.zeros(len(table))
+        for variable in self.domain_.variables:
+            if variable.bins is not None:
+                values = table[variable.name].to_numpy(dtype=np.float64, na_value=np.nan)
+                known = ~np.isnan(values)
+                extra[known] += variable.bins.log_density(values[known])
+        return self._score_columns(columns, len(table)) + extra
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean log-likelihood of the rows."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
+        """Rows drawn from the model, as a DataFrame (an array if it was fitted on one)."""
+        check_is_fitted(self, "root_")
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+        columns = sample_columns(self.root_, n_samples, rng)
+        frame = pd.DataFrame(
+            {
+                variable.name: variable.realise(columns[v], rng)
+                for v, variable in enumerate(self.domain_.variables)
+            }
+        )
+        return frame if self.as_frame_ else frame.to_numpy()
+
+    # ------------------------------------------------------------------ files and sizes
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one file."""
+        from fspn.storage import save_model
+
+        check_is_fitted(self, "root_")
+        plain = (str, int, float, bool, type(None))
+        params = {k: v for k, v in self.get_params(deep=False).items() if isinstance(v, plain)}
+        save_model(path, self.domain_, self.root_, {**params, "as_frame_": self.as_frame_})
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> FSPN:
+        """Read a model that :meth:`save` wrote."""
+        from fspn.storage import load_model
+
+        domain, root, params = load_model(path)
+        as_frame = bool(params.pop("as_frame_", True))
+        known = {k: v for k, v in params.items() if k in cls._get_param_names()}
+        model = cls(**known)
+        model._adopt(domain, root, as_frame)
+        return model
+
+    @property
+    def n_nodes_(self) -> int:
+        """The number of nodes; see :func:`fspn.nodes.count_nodes`."""
+        return count_nodes(self.root_)
+
+    @property
+    def n_parameters_(self) -> int:
+        """The number of free parameters."""
+        return count_parameters(self.root_)
+
+    @property
+    def size_bytes_(self) -> int:
+        """The size of parameters and structure; see :func:`fspn.measure.size_bytes`."""
+        return size_bytes(self.root_) + sum(
+            v.bins.cuts.nbytes + sum(a.nbytes for a in v.bins.shape.state().values())
+            for v in self.domain_.variables
+            if v.bins is not None
+        )
+
+    # ------------------------------------------------------------------ inside
+
+    def _log_probability(self, events: Events) -> np.ndarray:
+        if self._engine is not None:
+            return self._engine.log_probability(events)
+        return log_probability(self.root_, events)
+
+    def _events(self, asked: Any, points: bool = False) -> tuple[Events, bool]:
+        """Events from any of the forms, and whether a single one was meant."""
+        if isinstance(asked, Mapping):
+            return dict_events(self.domain_, [asked], points), True
+        if isinstance(asked, tuple) and len(asked) == 2:
+            low, high, single = self._boxes(*asked)
+            return box_events(self.domain_, low, high), single
+        if isinstance(asked, Sequence) and all(isinstance(each, Mapping) for each in asked):
+            return dict_events(self.domain_, asked, points), False
+        raise TypeError(
+            "ask with a dictionary {column: value}, a list of them, or a pair of arrays "
+            "(lower, upper)"
+        )
+
+    def _boxes(self, lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray, bool]:
+        low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+        single = low.ndim == 1
+        if single:
+            low, high = low[None, :], high[None, :]
+        if low.shape != high.shape or low.ndim != 2 or low.shape[1] != len(self.domain_):
+            raise ValueError(
+                f"boxes of shape {np.shape(lower)} and {np.shape(upper)} do not fit a model of "
+                f"{len(self.domain_)} columns; both sides are of shape (n, {len(self.domain_)})"
+            )
+        return low, high, single
+
+    def _score_columns(self, columns: list[np.ndarray], n: int) -> np.ndarray:
+        """Rows with the same missing reals are scored together, without those variables."""
+        reals = [v for v, variable in enumerate(self.domain_.variables) if not variable.is_coded]
+        if not reals:
+            return self._log_probability(row_events(self.domain_, columns))
+        missing = np.column_stack([np.isnan(columns[v]) for v in reals])
+        scores = np.empty(n)
+        patterns, which = np.unique(missing, axis=0, return_inverse=True)
+        for pattern in range(len(patterns)):
+            rows = np.flatnonzero(which.ravel() == pattern)
+            events = row_events(self.domain_, [column[rows] for column in columns])
+            scores[rows] = self._log_probability(events)
+        return scores
+
+    def _check_axes(self, query: Sequence[Hashable], axes: list[int], evidence: Question) -> None:
+        if not axes:
+            raise ValueError("the query names no column")
+        if len(set(axes)) < len(axes):
+            raise ValueError(f"the query {list(query)} names a column twice")
+        for name, v in zip(query, axes, strict=True):
+            if self.domain_[v].kind == "continuous":
+                raise ValueError(
+                    f"column {name!r} is continuous and has no finite table; ask for the "
+                    "probability of intervals with conditional()"
+                )
+            if name in evidence:
+                raise ValueError(f"column {name!r} is both in the query and in the evidence")
+
+    def _joint_table(self, axes: list[int], given: Events) -> np.ndarray:
+        if self._engine is not None:
+            return self._engine.joint_table(axes, given)
+        sizes = [self.domain_[v].size for v in axes]
+        logs = enumerate_logs(axes, sizes, given, self._log_probability)
+        top = logs.max()
+        return np.exp(logs - top) if np.isfinite(top) else np.zeros(sizes)
+
+    @staticmethod
+    def _impossible_evidence(strict: bool) -> None:
+        message = "the evidence has probability zero, so nothing can be said given it"
+        if strict:
+            raise ValueError(message)
+        warnings.warn(message + "; the answer is NaN", RuntimeWarning, stacklevel=3)
+
+
+def with_bins(domain: Domain, table: pd.DataFrame, seed: int) -> Domain:
+    """The domain with cells of about equal frequency for its continuous variables."""
+    bins = {}
+    for v, variable in enumerate(domain.variables):
+        if variable.kind == "continuous":
+            values = table[variable.name].to_numpy(dtype=np.float64)
+            n_bins = int(np.clip(round(len(values) ** (1 / 3)), 2, MAX_BINS))
+            cuts = np.unique(np.quantile(values, np.linspace(0, 1, n_bins + 1)[1:-1]))
+            bins[v] = Bins(cuts, fit_continuous(values, 0.1, seed))
+    return domain.with_bins(bins)
