@@ -1,9 +1,10 @@
 """The protocol that every model obeys, and the one rule by which their sizes are compared.
 
 **The size rule.** `size_bytes` of every model is the bytes of its parameter arrays, at the
-precision in which the model keeps them, plus `INDEX_BYTES` for every integer that its structure
-needs (a parent of a variable, a child or the scope of a node). Names and domains are not counted:
-they are the same for all models. `Footprint.of` applies the rule.
+precision in which the model keeps them, plus `INDEX_BYTES` for every integer of its structure: one
+per node, one per link (child of a node, parent of a variable) and one per variable that a leaf
+names. Names and domains are not counted: they are the same for all models. `Footprint.of` applies
+the rule; `fspn.measure` is the same rule for FSPN's nodes.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Footprint:
 
     Arguments:
         n_nodes: Number of nodes (for a Bayesian network: of variables).
-        n_parameters: Number of parameter values that the model keeps.
+        n_parameters: Number of free parameters.
         size_bytes: Bytes by the rule of this module.
     """
 
@@ -67,13 +68,18 @@ class Footprint:
     size_bytes: int
 
     @classmethod
-    def of(
-        cls, n_nodes: int, parameters: Iterable[np.ndarray], structure_integers: int
-    ) -> Footprint:
-        """Applies the size rule: parameter bytes + `INDEX_BYTES` per structure integer."""
-        arrays = list(parameters)
-        size = sum(int(p.nbytes) for p in arrays) + INDEX_BYTES * structure_integers
-        return cls(n_nodes, sum(int(p.size) for p in arrays), size)
+    def of(cls, n_nodes: int, distributions: Iterable[np.ndarray], links: int) -> Footprint:
+        """Applies the size rule.
+
+        Arguments:
+            n_nodes: Number of nodes.
+            distributions: The parameter arrays; each sums to one along its last axis.
+            links: Number of links between nodes and of variables named by leaves.
+        """
+        arrays = list(distributions)
+        free = sum(int(a.size - a.size // a.shape[-1]) for a in arrays)
+        size = sum(int(a.nbytes) for a in arrays) + INDEX_BYTES * (n_nodes + links)
+        return cls(n_nodes, free, size)
 
 
 class DensityModel(ABC):
@@ -157,7 +163,7 @@ class DensityModel(ABC):
 
     @property
     def n_parameters(self) -> int:
-        """Number of parameter values that the model keeps."""
+        """Number of free parameters."""
         return self._footprint().n_parameters
 
     @property

@@ -99,7 +99,7 @@ class BayesNet(DensityModel):
 
     def _footprint(self) -> Footprint:
         arcs = sum(len(above) for above in self.parents)
-        return Footprint.of(len(self.parents), self.cpts, structure_integers=arcs)
+        return Footprint.of(len(self.parents), self.cpts, links=arcs)
 
 
 class PomegranateFitted(BayesNet):

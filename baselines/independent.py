@@ -56,4 +56,4 @@ class Independent(DensityModel):
 
     def _footprint(self) -> Footprint:
         leaves = len(self.marginals)
-        return Footprint.of(leaves + 1, self.marginals, structure_integers=leaves)
+        return Footprint.of(leaves + 1, self.marginals, links=2 * leaves)
