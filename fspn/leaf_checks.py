@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fspn.domain import Domain, Variable
+from fspn.domain import KINDS, Domain, Variable
 from fspn.event import CodeRange, RealRange
 from fspn.leaves.base import Univariate
 from fspn.leaves.categorical import Categorical
@@ -21,6 +21,30 @@ from fspn.leaves.ladder import CountRung, Ladder, OffsetRung, Rows, Rung
 from fspn.nodes import TableSplit
 
 TOLERANCE = 1e-9
+
+
+def domain_faults(domain: Domain) -> Iterator[str]:
+    """The faults of the variables themselves."""
+    if len(set(domain.names)) < len(domain) or len(domain) == 0:
+        yield "no columns, or two columns of the same name"
+    for variable in domain.variables:
+        yield from _variable_faults(variable)
+
+
+def _variable_faults(variable: Variable) -> Iterator[str]:
+    name, values, bins = variable.name, variable.values, variable.bins
+    if variable.kind not in KINDS:
+        yield f"column {name!r} is of the unknown kind {variable.kind!r}"
+    elif variable.kind != "continuous" and (bins is not None or len(values) == 0):
+        yield f"the discrete column {name!r} has bins, or no values"
+    elif variable.kind == "ordered" and not (np.diff(values) > 0).all():
+        yield f"the values of the ordered column {name!r} do not increase"
+    elif len(set(values.tolist())) < len(values):
+        yield f"a value of column {name!r} occurs twice"
+    elif bins is not None:
+        if not (np.diff(bins.cuts) > 0).all() or not np.isfinite(bins.cuts).all():
+            yield f"the cuts of column {name!r} do not increase"
+        yield from univariate_faults(bins.shape, Variable(name, "continuous"))
 
 
 def univariate_faults(dist: Univariate, variable: Variable) -> Iterator[str]:

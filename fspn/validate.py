@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from fspn.domain import Domain
 from fspn.event import Events, Region, narrow
-from fspn.leaf_checks import joint_faults, share_faults, table_faults, univariate_faults
+from fspn.leaf_checks import (
+    domain_faults,
+    joint_faults,
+    share_faults,
+    table_faults,
+    univariate_faults,
+)
 from fspn.leaves.joint import SparseJoint
 from fspn.leaves.nested import Independent, Nested
 from fspn.nodes import (
@@ -55,18 +62,19 @@ def validate(root: Node, domain: Domain) -> None:
         root: The root node; neither a split node nor a table.
         domain: The variables.
     """
+    _raise("domain", partial(domain_faults, domain))
     for place, node in _places(root):
-        try:
-            faults = list(_faults(node, domain))
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            faults = [f"malformed: {error}"]
-        if faults:
-            raise ModelError(f"{place} ({type(node).__name__}): {faults[0]}")
-    if isinstance(root, Split | TableSplit):
-        raise ModelError(f"root ({type(root).__name__}): stands only under a factorize node")
-    missing = [domain[v].name for v in range(len(domain)) if v not in root.scope]
-    if missing:
-        raise ModelError(f"root ({type(root).__name__}): the column(s) {missing} are not modelled")
+        _raise(place, partial(_faults, node, domain))
+    _raise("root", partial(_root_faults, root, domain))
+
+
+def _raise(place: object, check: Callable[[], Iterator[str]]) -> None:
+    try:
+        faults = list(check())
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        faults = [f"malformed: {error}"]
+    if faults:
+        raise ModelError(f"{place}: {faults[0]}")
 
 
 def _places(root: Node) -> Iterator[tuple[Place, Node]]:
@@ -78,6 +86,14 @@ def _places(root: Node) -> Iterator[tuple[Place, Node]]:
         found.append((place, node))
         pending.extend((Place(step, place), child) for step, child in _steps(node))
     yield from reversed(found)
+
+
+def _root_faults(root: Node, domain: Domain) -> Iterator[str]:
+    if isinstance(root, Split | TableSplit):
+        yield f"a {type(root).__name__} stands only under a factorize node"
+    missing = [domain[v].name for v in range(len(domain)) if v not in root.scope]
+    if missing:
+        yield f"the column(s) {missing} are not modelled"
 
 
 def _steps(node: Node) -> list[tuple[str, Node]]:

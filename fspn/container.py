@@ -1,0 +1,143 @@
+"""One file of plain data: a JSON header and arrays, compressed, with a checksum. No pickle.
+
+Layout, little-endian: 8 bytes of magic, the format version (4 bytes), the length of the body before
+compression (8), the body (deflate), the SHA-256 of all that precedes it (32). The body is the
+length of the header (8), the header (JSON), the arrays one after the other. The same contents
+always give the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import struct
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+MAGIC = b"\x89FSPN\r\n\x1a"
+VERSION = 1
+HEAD = struct.Struct("<8sIQ")
+LENGTH = struct.Struct("<Q")
+DIGEST_BYTES = 32
+MAX_RATIO = 1100
+"""Deflate cannot shrink anything by more than 1,032 times: a larger claim is no honest file."""
+
+DTYPES = frozenset(np.dtype(code).newbyteorder("<").str for code in "?bBhHiIqQefd")
+MAX_DIMENSIONS = 32
+
+
+class ModelFileError(ValueError):
+    """A file that is not a model, or no longer the one that was written."""
+
+
+def pack(header: dict[str, Any], arrays: Sequence[np.ndarray]) -> bytes:
+    """Header and arrays as the bytes of a file."""
+    flat = [_little_endian(array) for array in arrays]
+    described = {**header, "arrays": [[array.dtype.str, list(array.shape)] for array in flat]}
+    text = json.dumps(described, sort_keys=True, separators=(",", ":")).encode("ascii")
+    body = b"".join([LENGTH.pack(len(text)), text, *(array.tobytes() for array in flat)])
+    content = HEAD.pack(MAGIC, VERSION, len(body)) + zlib.compress(body, 9)
+    return content + hashlib.sha256(content).digest()
+
+
+def _little_endian(array: np.ndarray) -> np.ndarray:
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    if array.dtype.str not in DTYPES:
+        raise ModelFileError(f"an array of type {array.dtype} cannot be stored")
+    return array
+
+
+def unpack(content: bytes, source: str) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """The header and the arrays of a file's bytes; :class:`ModelFileError` if they are not sound.
+
+    Arguments:
+        content: The whole file.
+        source: What to call it in messages.
+    """
+    body = _checked_body(content, source)
+    try:
+        (length,) = LENGTH.unpack_from(body)
+        header = json.loads(body[LENGTH.size : LENGTH.size + length].decode("ascii"))
+        arrays = _read_arrays(header["arrays"], memoryview(body)[LENGTH.size + length :])
+    except (KeyError, TypeError, ValueError, RecursionError, struct.error) as error:
+        raise ModelFileError(f"{source}: the contents are damaged ({error})") from error
+    return header, arrays
+
+
+def _checked_body(content: bytes, source: str) -> bytes:
+    if not content.startswith(MAGIC):
+        raise ModelFileError(f"{source} is not an FSPN model file")
+    if len(content) < HEAD.size + DIGEST_BYTES:
+        raise ModelFileError(f"{source} is truncated: only {len(content)} bytes are left of it")
+    _, version, length = HEAD.unpack_from(content)
+    if version != VERSION:
+        raise ModelFileError(
+            f"{source} has format version {version}; this release reads version {VERSION}"
+        )
+    if hashlib.sha256(content[:-DIGEST_BYTES]).digest() != content[-DIGEST_BYTES:]:
+        raise ModelFileError(f"{source} is truncated or was altered: its checksum does not match")
+    return _inflate(content[HEAD.size : -DIGEST_BYTES], length, source)
+
+
+def _inflate(packed: bytes, length: int, source: str) -> bytes:
+    if length > MAX_RATIO * len(packed):
+        raise ModelFileError(f"{source}: the contents cannot be as long as {length} bytes")
+    inflater = zlib.decompressobj()
+    try:
+        body = inflater.decompress(packed, length + 1)
+    except zlib.error as error:
+        raise ModelFileError(f"{source}: the contents cannot be decompressed ({error})") from error
+    if len(body) != length or not inflater.eof:
+        raise ModelFileError(f"{source}: the contents do not have the stated length")
+    return body
+
+
+def _read_arrays(described: list[list[Any]], data: memoryview) -> list[np.ndarray]:
+    arrays, offset = [], 0
+    for name, shape in described:
+        if name not in DTYPES or len(shape) > MAX_DIMENSIONS:
+            raise ValueError(f"array of type {name!r} and {len(shape)} dimensions")
+        if not all(type(side) is int and side >= 0 for side in shape):
+            raise ValueError(f"array of shape {shape!r}")
+        dtype = np.dtype(name)
+        count = _count(shape)
+        if offset + count * dtype.itemsize > len(data):
+            raise ValueError("an array reaches beyond the end")
+        array = np.frombuffer(data, dtype, count, offset).reshape(shape)
+        arrays.append(array.astype(dtype.newbyteorder("=")))
+        offset += count * dtype.itemsize
+    if offset != len(data):
+        raise ValueError("there are bytes left over")
+    return arrays
+
+
+def _count(shape: Sequence[int]) -> int:
+    count = 1
+    for side in shape:
+        count *= side
+    return count
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file whole or not at all: what was there before stays until the last moment."""
+    target = Path(os.path.realpath(path))
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with draft.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(target)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise OSError(
+            error.errno,
+            f"cannot write {target} ({len(content)} bytes): {error.strerror}; "
+            "a file that was there before is unchanged",
+        ) from error
