@@ -1,0 +1,88 @@
+"""Models, measures and levels: their order and names in every figure and table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LEVELS = (0.07, 0.21, 0.37, 0.65, 0.83, 0.95)
+SUBJECTS = ("fspn", "fspn_paper")
+PUBLISHED = ("mspn", "spn_btb", "spgm", "bn_dag", "bn_tree", "fspn")
+OPPONENTS = PUBLISHED[:-1]
+RERUN = ("mspn", "bn_dag", "bn_tree", "fspn", "fspn_paper")
+FLOOR, CEILING = "true_dag", "independent"
+ORDER = ("mspn", "mspn_stock", "spn_btb", "spgm", "bn_dag", "bn_tree", "fspn", "fspn_paper")
+PAPER_NAMES = {
+    "MSPN": "mspn",
+    "SPN-BTB": "spn_btb",
+    "SPGM": "spgm",
+    "BN-DAG": "bn_dag",
+    "BN-Tree": "bn_tree",
+    "FSPN": "fspn",
+}
+LABELS = {ours: paper for paper, ours in PAPER_NAMES.items()} | {
+    "fspn_paper": "FSPN (paper's recipe)",
+    "mspn_stock": "MSPN (stock SPFlow)",
+    "independent": "Independent (ceiling)",
+    "true_dag": "True DAG (floor)",
+}
+FAMILIES = {
+    "sparse": "sparse arithmetic tables",
+    "smooth": "smooth, dense tables",
+}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measured quantity; smaller is better for all of them.
+
+    Arguments:
+        key: its name here.
+        column: its column in the rows.
+        scale: rows' unit to the paper's unit.
+        paper: its column in the paper's numbers, empty if the paper has none.
+        label: as the axis of the paper's figure says it.
+        short: a table heading.
+    """
+
+    key: str
+    column: str
+    scale: float
+    paper: str
+    label: str
+    short: str
+
+
+MEASURES = {
+    measure.key: measure
+    for measure in (
+        Measure("kl", "kl_mean", 1.0, "kl_divergence", "KL-divergence", "KL"),
+        Measure(
+            "latency", "latency_single_ms", 1.0, "inference_ms", "Inference Time (ms)", "latency"
+        ),
+        Measure(
+            "latency_batch",
+            "latency_batch_ms",
+            1.0,
+            "",
+            "Inference Time, batched (ms)",
+            "latency, batched",
+        ),
+        Measure("size", "size_bytes", 1 / 1024, "model_size_kb", "Model Size (KB)", "size"),
+        Measure("nodes", "n_nodes", 1.0, "nodes", "Number of Nodes", "nodes"),
+        Measure(
+            "train", "train_seconds", 1 / 60, "training_min", "Training Time (min)", "training"
+        ),
+    )
+}
+
+
+def label(model: str) -> str:
+    """The name that a reader sees."""
+    return LABELS.get(model, model)
+
+
+def in_order(models: set[str] | frozenset[str]) -> list[str]:
+    """The paper's order, then others by name, then the two reference lines."""
+    known = [name for name in ORDER if name in models]
+    last = [name for name in (FLOOR, CEILING) if name in models]
+    return known + sorted(models - set(known) - set(last)) + last

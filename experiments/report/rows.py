@@ -1,0 +1,131 @@
+"""The recorded rows that a report is drawn from, and which study they belong to."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from experiments.fingerprint import code_version
+from experiments.plan import conf_dir
+from experiments.records import DTYPES, ResultRow, collect
+
+# Studies that can be the main one, the most complete first.
+MAIN_STUDIES = ("reference", "reproduce", "smoke", "single")
+# Studies that add a section of their own and never are the main one.
+SUPPLEMENTS = frozenset({"thresholds", "smooth", "nodes", "table1", "ablation", "propositions"})
+NEEDED = ("dataset", "model")
+
+
+class RowsError(ValueError):
+    """The rows cannot be read; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows with two more columns: `source` (where they came from) and `other_code`.
+
+    Arguments:
+        table: the columns of `ResultRow`, `source`, `other_code`.
+        study: the experiment that the figures and the claims are about.
+    """
+
+    table: pd.DataFrame
+    study: str
+
+    def main(self, family: str) -> pd.DataFrame:
+        """The rows of one family of datasets in the main study.
+
+        A family that the main study leaves out is taken from the study of its own name.
+        """
+        of_family = self.table[self.table["family"] == family]
+        for study in (self.study, family):
+            found = of_family[of_family["experiment"] == study]
+            if len(found):
+                return found
+        return of_family.iloc[:0]
+
+    def of(self, experiment: str) -> pd.DataFrame:
+        """The rows of another experiment."""
+        return self.table[self.table["experiment"] == experiment]
+
+
+def load_rows(results_dir: Path, file: Path | None = None, study: str | None = None) -> Rows:
+    """Read the rows of a results folder, or of one CSV or Parquet file.
+
+    Without a file, the rows under `runs/` count first; those under `reference/rows.csv` fill in
+    the jobs that were not run here.
+    """
+    table = _read_file(file) if file is not None else _read_folder(results_dir)
+    table = table.drop_duplicates(["experiment", "label"], keep="last")
+    table["other_code"] = [
+        _is_other(model, version)
+        for model, version in zip(table["model"], table["code_version"], strict=True)
+    ]
+    table = table.sort_values(["experiment", "dataset", "model", "seed"], kind="stable")
+    return Rows(table.reset_index(drop=True), _main_study(table, study))
+
+
+def _read_folder(results_dir: Path) -> pd.DataFrame:
+    runs = collect(results_dir, latest=True).assign(source="runs")
+    reference = results_dir / "reference" / "rows.csv"
+    if not reference.is_file():
+        return runs
+    kept = _read_file(reference).assign(source="reference")
+    jobs = set(zip(runs["experiment"], runs["label"], strict=True))
+    new = [key not in jobs for key in zip(kept["experiment"], kept["label"], strict=True)]
+    return pd.concat([runs, kept[new]], ignore_index=True)
+
+
+def _read_file(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise RowsError(f"no such file: {path}; give a CSV or Parquet of recorded rows")
+    table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    absent = [name for name in NEEDED if name not in table]
+    if absent:
+        raise RowsError(f"{path} has no column {absent[0]!r}: is it a file of recorded rows?")
+    for field in fields(ResultRow):
+        if field.name not in table:
+            table[field.name] = _default(field.name, field.default)
+    texts = [name for name, kind in DTYPES.items() if kind == "str"]
+    table[texts] = table[texts].fillna("")
+    table["label"] = [
+        label or f"{dataset}/{model}/{seed}"
+        for label, dataset, model, seed in table[["label", "dataset", "model", "seed"]].to_numpy()
+    ]
+    return table[list(DTYPES)].astype(DTYPES).assign(source=path.name)
+
+
+def _default(name: str, default: Any) -> Any:
+    if default is not MISSING:
+        return default
+    return {"seed": 0, "experiment": "single"}.get(name, "")
+
+
+def _main_study(table: pd.DataFrame, wanted: str | None) -> str:
+    present = set(table["experiment"])
+    if wanted is not None and wanted not in present:
+        known = ", ".join(sorted(present)) or "none"
+        raise RowsError(f"no rows of experiment {wanted!r}; there are: {known}")
+    if wanted is not None and wanted not in SUPPLEMENTS:
+        return wanted
+    others = sorted(present - SUPPLEMENTS)
+    return next((name for name in (*MAIN_STUDIES, *others) if name in present), "")
+
+
+def _is_other(model: str, version: str) -> bool:
+    """Whether a row was measured by code that differs from what is here now."""
+    now = _current_version(model)
+    return bool(now) and version != now
+
+
+@cache
+def _current_version(model: str) -> str:
+    path = conf_dir() / "model" / f"{model}.yaml"
+    if not path.is_file():
+        return ""
+    return code_version(yaml.safe_load(path.read_text(encoding="utf-8"))["_target_"])
