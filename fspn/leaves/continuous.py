@@ -76,7 +76,7 @@ class Histogram:
     family: ClassVar[str] = "histogram"
 
     def log_probability(self, constraint: Constraint) -> np.ndarray:
-        tails = np.log(self.tail_weight) + self.tail.log_probability(constraint)
+        tails = log_of(np.array(self.tail_weight)) + self.tail.log_probability(constraint)
         if isinstance(constraint, RealPoint):
             inside = self._density(constraint.values)
         elif isinstance(constraint, RealRange):
