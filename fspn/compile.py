@@ -20,7 +20,7 @@ from fspn.leaves.full import FullTable
 from fspn.leaves.joint import SparseJoint
 from fspn.leaves.ladder import Rung
 from fspn.leaves.nested import Independent, Nested
-from fspn.network import elimination_order
+from fspn.network import elimination_order, topological_order
 from fspn.nodes import (
     Factorize,
     MultiLeaf,
@@ -50,7 +50,7 @@ class Program:
         tables: Codes, keys and row indices.
         numbers: Probabilities.
         sizes: The number of codes of every variable.
-        depth: How many frames, and how many saved sides, an evaluation may need.
+        depth: How many frames, saved sides and variables of a block an evaluation may need.
     """
 
     root: int
@@ -68,7 +68,8 @@ def compile_fspn(root: Node, sizes: Sequence[int]) -> Program:
     writer = _Writer(np.asarray(sizes, dtype=np.int64))
     place = writer.node(root)
     frames = writer.deepest
-    depth = np.array([frames, frames * 3 * (writer.widest + 1)], dtype=np.int64)
+    sides = frames * 3 * (writer.widest + 1)
+    depth = np.array([frames, sides, writer.longest], dtype=np.int64)
     return Program(place, *writer.pools(), writer.sizes, depth)
 
 
@@ -96,6 +97,7 @@ class _Writer:
         self._level = 0
         self.deepest = 1
         self.widest = 1
+        self.longest = 1
 
     def pools(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         empty = [np.zeros(1)]
@@ -185,9 +187,23 @@ class _Writer:
         return self._record(JOINT, *scope, *own)
 
     def _factorize(self, node: Factorize) -> int:
+        """Nested factorize nodes from the innermost out: there may be a thousand of them."""
         if isinstance(node.right, TableSplit):
             return self._block(node)
-        left = self.node(node.left)
+        spine = [node]
+        while isinstance(left := spine[-1].left, Factorize) and not _is_table_part(left):
+            spine.append(left)
+        level = self._level
+        self._level += len(spine) - 1
+        place = self.node(spine[-1].left)
+        for part in reversed(spine):
+            place = self._regions(part, place)
+            self._level -= 1
+        self._level = level
+        return place
+
+    def _regions(self, node: Factorize, left: int) -> int:
+        """A factorize node whose left child is already written."""
         boxes = [
             self._record(place, len(box), *(entry for cell in box for entry in cell))
             for region, leaf in leaves_of(node.right)
@@ -215,13 +231,16 @@ class _Writer:
         base = self._collect(node, tables, leaves)
         base_scope = frozenset() if base is None else base.scope
         external = sorted({v for table in tables for v in table.given if v in base_scope})
-        local = self._local_order(tables, leaves, external)
+        local, parents = self._local_order(tables, leaves, external)
         places = {v: i for i, v in enumerate(local)}
         records = [self._external(v) for v in external]
         by_variable: dict[int, TableSplit | UniLeaf] = {t.variable: t for t in [*leaves, *tables]}
         records += [self._variable(by_variable[v], places) for v in local[len(external) :]]
+        order, _ = elimination_order(parents, [int(self.sizes[v]) for v in local])
+        ranks = self._record(*np.argsort(order), *order)
         self.widest = max(self.widest, len(external))
-        block = self._record(0, len(local), len(external), 0, *records)
+        self.longest = max(self.longest, len(local))
+        block = self._record(0, len(local), len(external), ranks, *records)
         below = -1 if base is None else self.node(base)
         return self._record(BLOCK, *self._scope(node.scope), block, below)
 
@@ -243,17 +262,18 @@ class _Writer:
 
     def _local_order(
         self, tables: list[TableSplit], leaves: list[UniLeaf], external: list[int]
-    ) -> list[int]:
-        """External variables first; the others so that sums from the last one on stay small."""
-        variables = [*external, *(leaf.variable for leaf in leaves)]
-        variables += [table.variable for table in tables]
+    ) -> tuple[list[int], list[tuple[int, ...]]]:
+        """External variables first, then parents before children; and the parents in that order."""
+        given = {leaf.variable: () for leaf in leaves}
+        given.update({v: () for v in external})
+        given.update({table.variable: table.given for table in tables})
+        variables = [*external, *(v for v in given if v not in set(external))]
         places = {v: i for i, v in enumerate(variables)}
-        parents: list[tuple[int, ...]] = [()] * len(variables)
-        for table in tables:
-            parents[places[table.variable]] = tuple(places[v] for v in table.given)
-        order, _ = elimination_order(parents, [int(self.sizes[v]) for v in variables])
+        order = topological_order([tuple(places[p] for p in given[v]) for v in variables])
         inner = [variables[i] for i in order if i >= len(external)]
-        return [*external, *inner]
+        local = [*external, *inner]
+        places = {v: i for i, v in enumerate(local)}
+        return local, [tuple(places[p] for p in given[v]) for v in local]
 
     def _external(self, variable: int) -> int:
         return self._record(variable, self.sizes[variable], 0, 0, 0)

@@ -295,6 +295,7 @@ def _infer_variable(column: pd.Series, extra: Iterable[Any] | None, kind: Kind |
             raise ValueError(f"column {column.name!r} is continuous: it takes no domain of values")
         _check_finite(column)
         return Variable(column.name, kind)
+    extra = () if extra is None else extra
     if kind == "ordered":
         _check_finite(column)
         return Variable(column.name, kind, _ordered_values(column, extra))
@@ -329,20 +330,20 @@ def _check_finite(column: pd.Series) -> None:
         )
 
 
-def _ordered_values(column: pd.Series, extra: Iterable[Any] | None) -> np.ndarray:
+def _ordered_values(column: pd.Series, extra: Iterable[Any]) -> np.ndarray:
     seen = pd.unique(column)
-    values = np.unique(np.concatenate([np.asarray(seen, float), np.asarray(list(extra or []))]))
+    values = np.unique(np.concatenate([np.asarray(seen, float), np.asarray(list(extra), float)]))
     if not np.isfinite(values).all():
         raise ValueError(f"the domain of column {column.name!r} has values that are not finite")
     whole = values.astype(np.int64)
     return whole if np.array_equal(whole, values) else values
 
 
-def _unordered_values(column: pd.Series, extra: Iterable[Any] | None) -> np.ndarray:
+def _unordered_values(column: pd.Series, extra: Iterable[Any]) -> np.ndarray:
     seen: list[Any] = list(pd.unique(column))
     if isinstance(column.dtype, pd.CategoricalDtype):
         seen += list(column.dtype.categories)
-    labels = {v.item() if isinstance(v, np.generic) else v for v in [*seen, *(extra or [])]}
+    labels = {v.item() if isinstance(v, np.generic) else v for v in [*seen, *extra]}
     ordered = sorted(labels, key=lambda label: (str(type(label)), label))
     values = np.empty(len(ordered), dtype=object)
     values[:] = ordered

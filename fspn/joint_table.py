@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fspn.event import CodeRange, Events
-from fspn.kernels import BLOCK, PRODUCT, SUM, UNI_LEAF, eliminate
+from fspn.kernels import BLOCK, PRODUCT, SUM, UNI_LEAF, eliminate, scratch_size
 
 if TYPE_CHECKING:
     from fspn.engine import Engine
@@ -89,16 +89,17 @@ class _Tables:
         keep = np.zeros(lower.shape[1], dtype=bool)
         keep[list(self.kept)] = True
         block = int(p.ints[node + 3])
+        scratch = np.empty(scratch_size(int(p.depth[2])), dtype=np.int64)
         while True:
             buffer = engine.buffer
-            scale, start, cells, top, kept, n_kept = eliminate(
+            scale, start, cells, top, n_kept = eliminate(
                 block, p.ints, p.tables, p.numbers,
-                lower[0], upper[0], places[0], weights, keep, buffer, 0,
+                lower[0], upper[0], places[0], weights, keep, buffer, 0, scratch,
             )  # fmt: skip
             if top >= 0:
                 break
             engine.grow(-top)
-        variables = tuple(int(p.ints[p.ints[block + 4 + v]]) for v in kept[:n_kept])
+        variables = tuple(int(p.ints[p.ints[block + 4 + v]]) for v in scratch[:n_kept])
         mine = self.kept & set(p.ints[p.ints[block + 4 : block + 4 + p.ints[block + 1]]].tolist())
         if np.isneginf(scale):
             return Part(tuple(sorted(mine)), np.zeros([p.sizes[v] for v in sorted(mine)]), scale)

@@ -8,7 +8,7 @@ edges stops at worse optima on the same scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -229,62 +229,66 @@ def _swap(
     return own[a] + own[b] - before
 
 
-def elimination_order(parents: list[tuple[int, ...]], sizes: list[int]) -> tuple[list[int], float]:
-    """An order in which every variable follows its parents, made from its end.
+def elimination_order(
+    parents: Sequence[tuple[int, ...]], sizes: Sequence[int]
+) -> tuple[list[int], float]:
+    """The order in which to sum variables out, and the cells of the largest product on the way.
 
-    The last variable is taken out first: of those without remaining children, the one whose
-    removal joins the fewest cells. Returns the order and the largest number of cells.
+    Greedy: always the variable whose neighbours (variables that occur with it in some table or
+    intermediate result) have the fewest joint values.
     """
-    m = len(parents)
     logs = np.log(np.asarray(sizes, dtype=np.float64))
-    waiting = [0] * m
-    for own in parents:
-        for parent in own:
-            waiting[parent] += 1
-    joined: list[set[int]] = [set() for _ in range(m)]
-    ready = {v for v in range(m) if waiting[v] == 0}
+    near = _moral_graph(parents)
+    cost = {v: logs[v] + sum(logs[u] for u in near[v]) for v in range(len(parents))}
     order: list[int] = []
     worst = 0.0
-    while ready:
-        cost = {v: sum(logs[u] for u in joined[v] | set(parents[v])) for v in ready}
-        v = min(ready, key=lambda u: (cost[u], u))
-        worst = max(worst, cost[v])
-        _remove(v, parents, joined, order, waiting, ready)
-    return order[::-1], float(np.exp(worst))
+    while cost:
+        v = min(cost, key=lambda u: (cost[u], u))
+        worst = max(worst, cost.pop(v))
+        order.append(v)
+        for u in near[v]:
+            near[u] = (near[u] | near[v]) - {u, v}
+            cost[u] = logs[u] + sum(logs[t] for t in near[u])
+    return order, float(np.exp(min(worst, 700.0)))
 
 
-def _remove(
-    v: int,
-    parents: list[tuple[int, ...]],
-    joined: list[set[int]],
-    order: list[int],
-    waiting: list[int],
-    ready: set[int],
-) -> None:
-    message = (joined[v] | set(parents[v])) - {v}
-    ready.discard(v)
-    order.append(v)
-    for u in message:
-        joined[u] |= message - {u}
-    for u in parents[v]:
-        waiting[u] -= 1
-        if waiting[u] == 0:
-            ready.add(u)
+def _moral_graph(parents: Sequence[tuple[int, ...]]) -> list[set[int]]:
+    """Who occurs in a table with whom."""
+    near: list[set[int]] = [set() for _ in parents]
+    for v, own in enumerate(parents):
+        family = {v, *own}
+        for u in family:
+            near[u] |= family - {u}
+    return near
+
+
+def topological_order(parents: Sequence[tuple[int, ...]]) -> list[int]:
+    """An order in which every variable follows its parents."""
+    waiting = [len(own) for own in parents]
+    children: list[list[int]] = [[] for _ in parents]
+    for v, own in enumerate(parents):
+        for parent in own:
+            children[parent].append(v)
+    order = [v for v, count in enumerate(waiting) if count == 0]
+    for v in order:
+        for child in children[v]:
+            waiting[child] -= 1
+            if waiting[child] == 0:
+                order.append(child)
+    return order
 
 
 def bound_width(
     parents: list[tuple[int, ...]], sizes: list[int], max_cells: int, scores: LocalScores
 ) -> Network:
     """Drop the cheapest edges until no intermediate result exceeds ``max_cells``."""
-    order, cells = elimination_order(parents, sizes)
-    while cells > max_cells:
+    while elimination_order(parents, sizes)[1] > max_cells:
         child, weakest = min(
             ((v, p) for v, own in enumerate(parents) for p in own if len(own) > 1),
             key=lambda edge: _loss(edge, parents, scores),
         )
         parents[child] = tuple(p for p in parents[child] if p != weakest)
-        order, cells = elimination_order(parents, sizes)
-    return Network(tuple(parents), tuple(order))
+    return Network(tuple(parents), tuple(topological_order(parents)))
 
 
 def _loss(edge: tuple[int, int], parents: list[tuple[int, ...]], scores: LocalScores) -> float:
