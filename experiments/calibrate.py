@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ STYLES = {
     "sparse": FamilyStyle(
         settings={},
         variants=tuple(
-            {"root_size": size, "noise_width": width} for size in (6, 10) for width in (1, 2, 3)
+            {"root_size": size, "max_coefficient": most, "noise_width": width}
+            for size, most, width in product((6, 10), (1, 2), (1, 2))
         ),
         noise=(0.25, 0.125, 0.5),
     ),

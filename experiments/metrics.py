@@ -72,14 +72,27 @@ DEFAULT = KLConfig()
 
 @dataclass(frozen=True)
 class QueryKL:
-    """KL of one query; `method` is `table`, `support` (both exact) or `sampled`."""
+    """KL of one query.
+
+    Arguments:
+        index: place in the workload.
+        kl, se: the value in nats and its standard error; 0 where it is exact.
+        method: `table` or `support` (both exact), or `sampled`.
+        cells: size of the whole table.
+        floored_mass: true probability of the cells at which the model was floored.
+    """
 
     index: int
     kl: float
     se: float
     method: str
     cells: int
-    floored: bool
+    floored_mass: float
+
+    @property
+    def floored(self) -> bool:
+        """Whether the floor was used."""
+        return self.floored_mass > 0
 
 
 @dataclass(frozen=True)
@@ -126,7 +139,7 @@ class KLSummary:
 
     def table(self) -> pd.DataFrame:
         """One row per query."""
-        return pd.DataFrame([vars(r) for r in self.records])
+        return pd.DataFrame([{**vars(r), "floored": r.floored} for r in self.records])
 
 
 @dataclass(frozen=True)
@@ -176,16 +189,16 @@ def query_kl(
     return QueryKL(index, kl, se, "sampled", cells, floored)
 
 
-def exact_kl(p: np.ndarray, m: np.ndarray) -> tuple[float, bool]:
-    """The sum of p ln(p / m) over the cells with p > 0, and whether one of them was floored."""
+def exact_kl(p: np.ndarray, m: np.ndarray) -> tuple[float, float]:
+    """The sum of p ln(p / m) over the cells with p > 0, and the mass of the floored ones."""
     possible = p > 0
     p, m = p[possible], m[possible]
     lifted, floored = _lift(p, m)
-    return float(p @ np.log(p / lifted)), floored
+    return float(p @ np.log(p / lifted)), float(p[floored].sum())
 
 
-def sampled_kl(p: np.ndarray, m: np.ndarray, whole_table: bool) -> tuple[float, float, bool]:
-    r"""KL and its standard error from cells drawn from the truth, with r = m / p.
+def sampled_kl(p: np.ndarray, m: np.ndarray, whole_table: bool) -> tuple[float, float, float]:
+    r"""KL, its standard error and the floored mass, from cells drawn from the truth, with r = m / p.
 
     Where the truth is positive on the whole table, E[r] = 1, and the mean of
     :math:`r - 1 - \ln r` estimates the KL with far less variance than the mean of
@@ -197,7 +210,11 @@ def sampled_kl(p: np.ndarray, m: np.ndarray, whole_table: bool) -> tuple[float, 
     lifted, floored = _lift(p, m)
     ratio = lifted / p
     terms = (ratio - 1 if whole_table else 0.0) - np.log(ratio)
-    return float(terms.mean()), float(terms.std(ddof=1) / np.sqrt(len(terms))), floored
+    return (
+        float(terms.mean()),
+        float(terms.std(ddof=1) / np.sqrt(len(terms))),
+        float(floored.mean()),
+    )
 
 
 def log_likelihood(model: ScoringModel, table: pd.DataFrame) -> LogLikelihood:
@@ -208,9 +225,10 @@ def log_likelihood(model: ScoringModel, table: pd.DataFrame) -> LogLikelihood:
     return LogLikelihood(float(scores.mean()), float(se), len(scores), impossible)
 
 
-def _lift(p: np.ndarray, m: np.ndarray) -> tuple[np.ndarray, bool]:
+def _lift(p: np.ndarray, m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Applies the floor; also says at which cells it was needed."""
     low = m < FLOOR
-    return np.where(low, np.minimum(p, FLOOR), m), bool((low & (p > FLOOR)).any())
+    return np.where(low, np.minimum(p, FLOOR), m), low & (p > FLOOR)
 
 
 def _model_table(

@@ -26,6 +26,7 @@ class GeneratorConfig:
         columns: number of columns.
         min_size, max_size: bounds of the domain sizes.
         root_size: largest domain of a root.
+        max_coefficient: largest coefficient of a parent (`sparse` only).
         noise_width: largest value of the categorical noise (`sparse` only).
         pair_probability: share of the columns that try to have two parents.
         max_parent_states: largest number of parent states of one table.
@@ -42,7 +43,8 @@ class GeneratorConfig:
     min_size: int = 5
     max_size: int = 100
     root_size: int = 10
-    noise_width: int = 3
+    max_coefficient: int = 2
+    noise_width: int = 2
     pair_probability: float = 0.5
     max_parent_states: int = 1_000
     train_rows: int = 100_000
@@ -64,9 +66,15 @@ class GeneratorConfig:
             self.root_size,
             "between min_size and max_size",
         )
-        _require(self.noise_width >= 1, "noise_width", self.noise_width, "at least 1")
         _require(0 <= self.pair_probability <= 1, "pair_probability", self.pair_probability, "0..1")
-        for key in ("train_rows", "valid_rows", "test_rows", "max_parent_states"):
+        for key in (
+            "max_coefficient",
+            "noise_width",
+            "max_parent_states",
+            "train_rows",
+            "valid_rows",
+            "test_rows",
+        ):
             _require(getattr(self, key) >= 1, key, getattr(self, key), "at least 1")
         _require(self.population_rows >= 0, "population_rows", self.population_rows, "0 or more")
 

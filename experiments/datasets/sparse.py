@@ -12,7 +12,6 @@ from experiments.datasets.graph import Graph
 from experiments.datasets.network import Network
 from experiments.datasets.truth import ExactTruth
 
-COEFFICIENTS = (1, 2)
 MAX_TRIES = 500
 
 
@@ -87,8 +86,8 @@ def _child(
     truth = ExactTruth(SparseBlueprint(tuple(columns)).network(0.5))
     for _ in range(MAX_TRIES):
         parents = graph.propose(rng, config.pair_probability)
-        coefficients = tuple(int(c) for c in rng.choice(COEFFICIENTS, len(parents)))
-        width = int(rng.integers(1, config.noise_width + 1))
+        coefficients = tuple(_up_to(config.max_coefficient, rng) for _ in parents)
+        width = _up_to(config.noise_width, rng)
         states = np.prod([len(columns[p].domain) for p in parents])
         if states > config.max_parent_states:
             continue
@@ -107,6 +106,10 @@ def _reachable(
     support = truth.conditional_table(names, {}) > 0
     centre = _combine(coefficients, [network.domains[p] for p in parents])
     return np.unique(centre[support][:, None] + np.arange(width + 1))
+
+
+def _up_to(most: int, rng: np.random.Generator) -> int:
+    return int(rng.integers(1, most + 1))
 
 
 def _combine(coefficients: tuple[int, ...], domains: list[np.ndarray]) -> np.ndarray:

@@ -20,6 +20,7 @@ from experiments.datasets.population import count_population
 from experiments.datasets.rdc import RDC_FEATURES, RDC_ROWS, RDC_SCALE, average_rdc, rdc_matrix
 from experiments.datasets.truth import ExactTruth
 from experiments.types import EvidenceQuery, Workload
+from fspn.dependence import rdc_matrix as oracle_matrix
 
 CONF = Path(__file__).parents[2] / "conf" / "dataset"
 LEVELS = ("07", "21", "37", "65", "83", "95")
@@ -220,6 +221,16 @@ def test_rdc_equals_canonical_correlation_of_the_rows() -> None:
         blocks.append(np.linalg.qr(features - features.mean(axis=0))[0])
     expected = np.linalg.svd(blocks[0].T @ blocks[1], compute_uv=False)[0]
     assert value == pytest.approx(expected, abs=1e-6)
+
+
+def test_rdc_agrees_with_the_library_oracle() -> None:
+    """Other random features of the same kind: the library halves the scale of a pair (rank, 1)."""
+    config = GeneratorConfig.from_mapping(settings("rdc_95"))
+    network = draw_blueprint(config, np.random.default_rng(0)).network(0.25)
+    codes = list(network.sample_codes(RDC_ROWS, np.random.default_rng(0)).T.astype(np.int64))
+    ours = rdc_matrix(codes, network.sizes)
+    library = oracle_matrix(codes, network.sizes, k=RDC_FEATURES, s=2 * RDC_SCALE)
+    assert np.abs(ours - library).max() < 0.01
 
 
 def test_floor_of_the_measure_is_the_lowest_level() -> None:

@@ -134,6 +134,7 @@ def test_zero_probability_is_floored_and_counted() -> None:
     model = Answers(np.array([[1.0, 0.0], [0.0, 0.0]]))
     found = query_kl(model, EVEN, QUERY, SIZES)
     assert found.floored
+    assert found.floored_mass == pytest.approx(0.75)
     assert found.kl == pytest.approx(0.25 * log(0.25) + 0.75 * log(0.25 / FLOOR))
 
 
@@ -190,13 +191,14 @@ def test_workload_is_summed_up() -> None:
     assert summary.n_queries == 2
     assert summary.mean == pytest.approx(log(1 / 0.8))
     assert list(summary.table()["index"]) == [0, 1]
+    assert not summary.table()["floored"].any()
     with pytest.raises(ValueError, match="'toy' has no known truth"):
         kl_divergence(Answers(np.eye(2)), dataset(None))
 
 
 def test_summary_by_hand() -> None:
     values = [0.0, 0.1, 0.2, 0.7]
-    records = [QueryKL(i, v, 0.02, "sampled", 4, v > 0.5) for i, v in enumerate(values)]
+    records = [QueryKL(i, v, 0.02, "sampled", 4, 0.3 * (v > 0.5)) for i, v in enumerate(values)]
     summary = KLSummary.of(records)
     assert summary.mean == pytest.approx(0.25)
     assert summary.median == pytest.approx(0.15)
