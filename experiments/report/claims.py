@@ -40,6 +40,12 @@ class Finding:
     numbers: str
     gaps: tuple[str, ...] = ()
 
+    @property
+    def words(self) -> str:
+        """The verdict, qualified where part of what the claim speaks of was not measured."""
+        tested = self.verdict is not Verdict.NOT_TESTED
+        return self.verdict.value + (", as far as tested" if self.gaps and tested else "")
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -122,4 +128,4 @@ def claims_table(entries: Iterable[Entry]) -> Table:
 
 def _cells(finding: Finding) -> tuple[Cell, Cell]:
     gaps = f" (gap: {'; '.join(finding.gaps)})" if finding.gaps else ""
-    return text(finding.verdict.value), text(finding.numbers + gaps)
+    return text(finding.words), text(finding.numbers + gaps)

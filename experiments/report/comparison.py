@@ -16,7 +16,7 @@ from experiments.report.names import (
     label,
 )
 from experiments.report.numbers import Numbers
-from experiments.report.tables import OTHER_CODE, Cell, Table, number, text, times
+from experiments.report.tables import OTHER_CODE, Cell, Table, number, text, times, whole
 
 MARK_NOTE = f"{OTHER_CODE} measured by another version of the code"
 NOT_RUN = "SPN-BTB and SPGM: published values only, this project has no implementation of them"
@@ -29,13 +29,13 @@ def nodes_table(ours: Numbers, paper: Numbers, suffix: str = "") -> Table:
     for level in sorted({*ours.levels, *paper.levels}):
         cells = [text(f"{level:.2f}")]
         for model in models:
-            cells.append(_number(ours, level, model, "nodes", 7))
+            cells.append(_count(ours, level, model))
             if model in PUBLISHED:
-                cells.append(number(paper.mean(level, model, "nodes"), 7))
+                cells.append(whole(paper.mean(level, model, "nodes")))
         rows.append(tuple(cells))
     header = ["RDC"]
     for model in models:
-        header += [label(model), *(["paper"] if model in PUBLISHED else [])]
+        header += [label(model), *([f"{label(model)}, paper"] if model in PUBLISHED else [])]
     return Table(
         f"nodes{suffix}",
         "Number of nodes",
@@ -51,11 +51,9 @@ def ratios_table(ours: Numbers, paper: Numbers, subject: str, suffix: str = "") 
 
     A ratio is mean(other) / mean(subject) over the seeds that both have.
     """
-    others = [m for m in in_order(ours.models | frozenset(PUBLISHED)) if m != subject]
-    others = [m for m in others if not (m == "fspn" and subject == "fspn_paper")]
     rows = []
     for level in sorted({*ours.levels, *paper.levels}):
-        for model in others:
+        for model in _others(ours, subject):
             cells = [text(f"{level:.2f}"), text(label(model))]
             for measure in MEASURES.values():
                 cells.append(times(ours.ratio(level, model, subject, measure.key)))
@@ -64,7 +62,7 @@ def ratios_table(ours: Numbers, paper: Numbers, subject: str, suffix: str = "") 
             rows.append(tuple(cells))
     header = ["RDC", "against"]
     for measure in MEASURES.values():
-        header += [measure.short, *(["paper"] if measure.paper else [])]
+        header += [measure.short, *([f"{measure.short}, paper"] if measure.paper else [])]
     return Table(
         f"ratios_{subject}{suffix}",
         f"{label(subject)} against every model",
@@ -73,7 +71,42 @@ def ratios_table(ours: Numbers, paper: Numbers, subject: str, suffix: str = "") 
         tuple(header),
         tuple(rows),
         (NOT_RUN, *_marks(ours), *_absent(ours)),
+        folded=True,
     )
+
+
+def best_ratios_table(ours: Numbers, paper: Numbers, subject: str, suffix: str = "") -> Table:
+    """The largest ratio over the levels for every model and measure: the "up to" numbers."""
+    header = ["against"]
+    for measure in MEASURES.values():
+        header += [measure.short, *([f"{measure.short}, paper"] if measure.paper else [])]
+    rows = []
+    for model in _others(ours, subject):
+        cells = [text(label(model))]
+        for measure in MEASURES.values():
+            cells.append(times(_largest(ours, model, subject, measure.key)))
+            if measure.paper:
+                cells.append(times(_largest(paper, model, "fspn", measure.key)))
+        rows.append(tuple(cells))
+    return Table(
+        f"best_ratios_{subject}{suffix}",
+        f"{label(subject)}: up to how many times better",
+        "The largest ratio over the six datasets, other model over FSPN, as the paper quotes it.",
+        tuple(header),
+        tuple(rows),
+        (NOT_RUN, *_marks(ours), *_absent(ours)),
+    )
+
+
+def _largest(numbers: Numbers, model: str, subject: str, measure: str) -> float:
+    ratios = [numbers.ratio(level, model, subject, measure) for level in numbers.levels]
+    return max((ratio for ratio in ratios if math.isfinite(ratio)), default=math.nan)
+
+
+def _others(ours: Numbers, subject: str) -> list[str]:
+    """All models that `subject` is held against; the default learner is no opponent."""
+    models = in_order(ours.models | frozenset(PUBLISHED))
+    return [m for m in models if m != subject and not (m == "fspn" and subject == "fspn_paper")]
 
 
 def ratios_frame(ours: Numbers, paper: Numbers, subject: str) -> pd.DataFrame:
@@ -130,14 +163,15 @@ def kl_table(rows: pd.DataFrame, suffix: str = "") -> Table:
         ("dataset", "model", "seed", *KL_COLUMNS.values()),
         tuple(lines),
         (MARK_NOTE,) if bool(found["other_code"].any()) else (),
+        folded=True,
     )
 
 
-def _number(numbers: Numbers, level: float, model: str, measure: str, digits: int) -> Cell:
-    cell = numbers.get(level, model, measure)
+def _count(numbers: Numbers, level: float, model: str) -> Cell:
+    cell = numbers.get(level, model, "nodes")
     if cell is None:
-        return number(math.nan)
-    return number(cell.mean, digits, mark=OTHER_CODE if cell.other_code else "")
+        return whole(math.nan)
+    return whole(cell.mean, mark=OTHER_CODE if cell.other_code else "")
 
 
 def _marks(ours: Numbers) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from experiments.report.names import (
     label,
 )
 from experiments.report.numbers import Numbers
-from experiments.report.style import LINES, Picture, look, paper_style, save
+from experiments.report.style import LINES, Picture, draw_inline, look, paper_style, save
 
 HOW = (
     "Solid: this run, mean over seeds, bars from the smallest to the largest seed. "
@@ -30,7 +32,20 @@ LIMITS = {
     "size": (2.0, 2000.0),
     "train": (0.3, 100.0),
 }
-SIZE = (7.4, 3.55)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the two panels and the legend are laid out."""
+
+    rows: int
+    columns: int
+    size: tuple[float, float]
+    legend_columns: int
+
+
+WIDE = Shape(1, 2, (7.4, 2.95), 4)
+NARROW = Shape(2, 1, (3.7, 5.4), 2)
 
 
 def figure2(ours: Numbers, paper: Numbers, folder: Path, suffix: str = "") -> Picture:
@@ -84,17 +99,22 @@ def _panels(
     title: str,
     caption: str,
 ) -> Picture:
+    with paper_style():
+        svg = save(_figure(ours, paper, measures, WIDE), folder, name)
+        narrow = draw_inline(_figure(ours, paper, measures, NARROW), f"{name}-narrow")
+    gaps = tuple(gap for measure in measures for gap in _gaps(ours, measure))
+    return Picture(name, title, caption + HOW + _lines_text(ours), svg, narrow, gaps)
+
+
+def _figure(ours: Numbers, paper: Numbers, measures: tuple[str, str], shape: Shape) -> Any:
     from matplotlib import pyplot as plt
 
-    with paper_style():
-        figure, axes = plt.subplots(1, 2, figsize=SIZE)
-        for axis, measure in zip(axes, measures, strict=True):
-            _draw(axis, ours, paper, measure)
-        figure.subplots_adjust(left=0.085, right=0.99, bottom=0.13, top=0.76, wspace=0.24)
-        _legend(figure, ours, paper)
-        svg = save(figure, folder, name)
-    gaps = tuple(gap for measure in measures for gap in _gaps(ours, measure))
-    return Picture(name, title, caption + HOW + _lines_text(ours), svg, gaps)
+    figure, axes = plt.subplots(shape.rows, shape.columns, figsize=shape.size)
+    for axis, measure in zip(axes, measures, strict=True):
+        _draw(axis, ours, paper, measure)
+    figure.tight_layout(w_pad=2.0, h_pad=1.5)
+    _legend(figure, ours, paper, shape)
+    return figure
 
 
 def _draw(axis: Any, ours: Numbers, paper: Numbers, measure: str) -> None:
@@ -179,7 +199,7 @@ def _limits(ours: Numbers, measure: str) -> tuple[float, float]:
     return lowest, highest
 
 
-def _legend(figure: Any, ours: Numbers, paper: Numbers) -> None:
+def _legend(figure: Any, ours: Numbers, paper: Numbers, shape: Shape) -> None:
     from matplotlib.lines import Line2D
 
     drawn = [m for m in in_order(ours.models | paper.models) if m not in (FLOOR, CEILING)]
@@ -192,6 +212,7 @@ def _legend(figure: Any, ours: Numbers, paper: Numbers) -> None:
             markersize=look(model).size,
             linestyle="-" if model in ours.models else (0, (4, 2.5)),
             linewidth=1.6 if model in ours.models else 0.8,
+            markerfacecolor=None if model in ours.models else "white",
             label=label(model),
         )
         for model in drawn
@@ -205,13 +226,22 @@ def _legend(figure: Any, ours: Numbers, paper: Numbers) -> None:
             if m in ours.models
         ),
     ]
-    where = {"loc": "upper center", "columnspacing": 1.4, "handlelength": 2.2}
+    where = {"loc": "lower center", "columnspacing": 1.4, "handlelength": 2.2}
+    lines = math.ceil(len(kinds) / shape.legend_columns)
+    above = 0.99 + (0.2 * lines + 0.03) / shape.size[1]
+    columns = shape.legend_columns
     top = figure.legend(
-        handles=models, ncols=min(len(models), 4), bbox_to_anchor=(0.5, 1.03), **where
+        handles=_by_row(models, columns), ncols=columns, bbox_to_anchor=(0.5, above), **where
     )
     figure.add_artist(top)
-    bottom = 0.845 if len(models) > 4 else 0.92
-    figure.legend(handles=kinds, ncols=len(kinds), bbox_to_anchor=(0.5, bottom + 0.02), **where)
+    figure.legend(
+        handles=_by_row(kinds, columns), ncols=columns, bbox_to_anchor=(0.5, 0.985), **where
+    )
+
+
+def _by_row(handles: list[Any], columns: int) -> list[Any]:
+    """Matplotlib fills a legend column by column; this order makes it read row by row."""
+    return [handle for start in range(columns) for handle in handles[start::columns]]
 
 
 def _lines_text(ours: Numbers) -> str:

@@ -104,7 +104,7 @@ def figure_scaling(
         axis.set_xlabel("Number of nodes $n$")
         axis.set_ylabel("Inference Time (ms)")
         if axis.get_legend_handles_labels()[1]:
-            axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0))
+            axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=1)
         svg = save(figure, folder, "scaling")
     sources = "; ".join(f"{label(m)}: {fit.source}" for m, fit in fits.items() if fit)
     gaps = tuple(
@@ -116,7 +116,7 @@ def figure_scaling(
         "Time of one query over the number of nodes, log-log, with the fitted t = a · n^b; "
         f"b ≤ 1 is linear or better. Points of this run: {sources or 'none'}."
     )
-    return Picture("scaling", "Inference time over node count", caption, svg, gaps)
+    return Picture("scaling", "Inference time over node count", caption, svg, gaps=gaps)
 
 
 def _draw(axis: object, fit: PowerFit, color: str, marker: str, words: str, line: object) -> None:

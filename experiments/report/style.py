@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ RC: dict[str, Any] = {
     "svg.hashsalt": "fspn",
     "pdf.fonttype": 42,
 }
+PIXELS_PER_POINT = 1.6
 # Fixed, so that the same rows give the same bytes.
 METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
@@ -78,6 +80,7 @@ class Picture:
         title: its heading.
         caption: what is shown and how to read it.
         svg: the drawing, for the page.
+        narrow: the same for a phone, where it needs another shape.
         gaps: what is missing in it.
     """
 
@@ -85,6 +88,7 @@ class Picture:
     title: str
     caption: str
     svg: str
+    narrow: str = ""
     gaps: tuple[str, ...] = ()
 
 
@@ -112,6 +116,18 @@ def save(figure: Any, folder: Path, name: str) -> str:
     return inline_svg((folder / f"{name}.svg").read_text(encoding="utf-8"), name)
 
 
+def draw_inline(figure: Any, name: str) -> str:
+    """The SVG of a figure that is needed on the page only."""
+    from matplotlib import pyplot as plt
+
+    out = io.StringIO()
+    figure.savefig(
+        out, format="svg", metadata=METADATA["svg"], bbox_inches="tight", pad_inches=0.04
+    )
+    plt.close(figure)
+    return inline_svg(out.getvalue(), name)
+
+
 def inline_svg(text: str, name: str) -> str:
     """An SVG that can stand in a page beside others: no prolog, its ids made its own."""
     body = text[text.index("<svg") :]
@@ -119,5 +135,7 @@ def inline_svg(text: str, name: str) -> str:
     body = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", body)
     body = re.sub(r'xlink:href="#([^"]+)"', rf'xlink:href="#{name}-\1"', body)
     head, rest = body.split(">", 1)
+    width = re.search(r'\swidth="([\d.]+)pt"', head)
+    limit = f' style="max-width: {PIXELS_PER_POINT * float(width[1]):.0f}px"' if width else ""
     head = re.sub(r'\s(width|height)="[^"]*"', "", head)
-    return f'{head} role="img" class="figure">{rest}'
+    return f'{head} role="img" class="figure"{limit}>{rest}'

@@ -40,6 +40,7 @@ class Table:
         header: one heading per column.
         rows: cells, as many per row as there are headings.
         notes: gaps and signs, below the table.
+        folded: whether the page shows it only when asked to.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Table:
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
+    folded: bool = False
 
     def is_numeric(self, column: int) -> bool:
         """Whether a column holds numbers."""
@@ -71,6 +73,13 @@ def fixed(value: float, decimals: int = 2, *, bold: bool = False, mark: str = ""
     if value is None or not math.isfinite(value):
         return Cell("–", None, mark=mark)
     return Cell(f"{value:.{decimals}f}".replace("-", "\u2212"), value, bold, mark)
+
+
+def whole(value: float, *, mark: str = "") -> Cell:
+    """A cell with a count; means over seeds are rounded."""
+    if value is None or not math.isfinite(value):
+        return Cell("–", None, mark=mark)
+    return Cell(f"{value:,.0f}", value, mark=mark)
 
 
 def times(value: float, mark: str = "") -> Cell:

@@ -1,0 +1,43 @@
+"""Pictures of the learned FSPNs, from models that were saved beside the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from experiments.report.gaps import Gap
+from experiments.report.style import Picture, inline_svg
+
+
+def structure_pictures(
+    results_dir: Path, datasets: Iterable[str], folder: Path
+) -> tuple[list[Picture], list[Gap]]:
+    """The structure of `models/<dataset>-fspn.fspn` for every dataset that has one."""
+    pictures: list[Picture] = []
+    gaps: list[Gap] = []
+    for dataset in datasets:
+        path = results_dir / "models" / f"{dataset}-fspn.fspn"
+        if not path.is_file():
+            gaps.append(Gap(f"structure of FSPN on {dataset}", f"no saved model {path.name}"))
+            continue
+        try:
+            pictures.append(figure_structure(path, dataset, folder))
+        except (ImportError, OSError, ValueError) as error:
+            gaps.append(Gap(f"structure of FSPN on {dataset}", f"{type(error).__name__}: {error}"))
+    return pictures, gaps
+
+
+def figure_structure(path: Path, dataset: str, folder: Path) -> Picture:
+    """Draw one saved model, as in the paper's Figure 1."""
+    from fspn.draw import draw
+
+    from fspn import FSPN
+
+    model = FSPN.load(path)
+    name = f"structure_{dataset}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind in ("svg", "pdf", "png"):
+        draw(model, folder / f"{name}.{kind}")
+    svg = inline_svg((folder / f"{name}.svg").read_text(encoding="utf-8"), name)
+    caption = f"The FSPN learned on {dataset}: {model.n_nodes_:,} nodes."
+    return Picture(name, f"Structure on {dataset}", caption, svg)
