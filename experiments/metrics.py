@@ -198,7 +198,7 @@ def exact_kl(p: np.ndarray, m: np.ndarray) -> tuple[float, float]:
 
 
 def sampled_kl(p: np.ndarray, m: np.ndarray, whole_table: bool) -> tuple[float, float, float]:
-    r"""KL, its standard error and the floored mass, from cells drawn from the truth, with r = m / p.
+    r"""KL, its standard error and the floored mass from cells of the truth, with r = m / p.
 
     Where the truth is positive on the whole table, E[r] = 1, and the mean of
     :math:`r - 1 - \ln r` estimates the KL with far less variance than the mean of
