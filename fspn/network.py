@@ -18,7 +18,7 @@ from numba import njit
 from fspn.scores import CodedTable, LocalScores
 
 SCREEN_ROWS = 20_000
-SCREEN_KEPT = 40
+BEST_PAIRS = 8
 PAIR_CANDIDATES = 24
 
 
@@ -52,58 +52,61 @@ def learn_network(
     """
     scores = LocalScores(table, price=1.0 + np.log(len(table)))
     report("scoring parent sets")
-    sets = _parent_sets(table, scores, allowed, min(max_parents, 2), rng)
-    report("searching orderings")
-    parents = _search(sets, restarts, rng)
-    for width in range(3, max_parents + 1):
+    sets = _single_parents(scores, allowed)
+    parents = _search(sets, restarts, rng)[0]
+    if max_parents >= 2:
+        _add_pairs(sets, scores, restarts, rng)
+        parents = _search(sets, restarts, rng)[0]
+    for width in range(2, max_parents + 1):
+        report(f"adding parents up to {width}")
         _extend(sets, parents, scores, allowed, width)
-        parents = _search(sets, restarts, rng)
-    report("bounding the width")
+        parents = _search(sets, restarts, rng)[0]
     return bound_width(parents, table.sizes, max_cells, scores)
 
 
 ScoredSets = list[dict[tuple[int, ...], float]]
 
 
-def _parent_sets(
-    table: CodedTable,
-    scores: LocalScores,
-    allowed: np.ndarray,
-    max_parents: int,
-    rng: np.random.Generator,
-) -> ScoredSets:
-    """Per child, parent sets of at most two variables with their scores."""
-    m = len(table)
+def _single_parents(scores: LocalScores, allowed: np.ndarray) -> ScoredSets:
+    """Per child, the empty set and all sets of one variable."""
+    m = len(scores.table)
     sets: ScoredSets = [{(): scores.score(child, ())} for child in range(m)]
     for child in range(m):
-        for parent in np.flatnonzero(allowed[child]):
+        for parent in np.flatnonzero(allowed[child]).tolist():
             if parent != child:
-                sets[child][(int(parent),)] = scores.score(child, (int(parent),))
-    if max_parents >= 2:
-        screen = _screening_scores(table, scores, rng)
-        for child in range(m):
-            for pair in _promising_pairs(child, sets[child], screen):
-                sets[child][pair] = scores.score(child, pair)
+                sets[child][(parent,)] = scores.score(child, (parent,))
     return sets
 
 
-def _screening_scores(
-    table: CodedTable, scores: LocalScores, rng: np.random.Generator
-) -> LocalScores:
-    """Scores on a sample of the rows: good enough to tell which pairs deserve all rows."""
-    if table.n_rows <= 2 * SCREEN_ROWS:
+def _add_pairs(
+    sets: ScoredSets, scores: LocalScores, restarts: int, rng: np.random.Generator
+) -> None:
+    """Add the pairs of parents that deserve a score on all rows.
+
+    All pairs are scored on a sample of the rows. On strongly dependent data a variable's
+    descendants explain it better than its parents do, so the best pairs are not enough: a search
+    on the sample tells which pairs take part in good structures.
+    """
+    screen = _screening_scores(scores, rng)
+    sampled = _single_parents(screen, np.array([[(p,) in own for p in range(len(sets))] for own in sets]))
+    for child, own in enumerate(sampled):
+        singles = sorted((key for key in own if key), key=lambda key: -own[key])
+        names = sorted(key[0] for key in singles[:PAIR_CANDIDATES])
+        for pair in combinations(names, 2):
+            own[pair] = screen.score(child, pair)
+    promising = _search(sampled, restarts, rng)
+    for child, own in enumerate(sampled):
+        pairs = sorted((key for key in own if len(key) == 2), key=lambda key: -own[key])
+        taking_part = {parents[child] for parents in promising if len(parents[child]) == 2}
+        for pair in sorted(taking_part | set(pairs[:BEST_PAIRS])):
+            sets[child][pair] = scores.score(child, pair)
+
+
+def _screening_scores(scores: LocalScores, rng: np.random.Generator) -> LocalScores:
+    if scores.table.n_rows <= 2 * SCREEN_ROWS:
         return scores
-    rows = np.sort(rng.choice(table.n_rows, SCREEN_ROWS, replace=False))
-    return LocalScores(table.take(rows), price=scores.price)
-
-
-def _promising_pairs(
-    child: int, scored: dict[tuple[int, ...], float], screen: LocalScores
-) -> list[tuple[int, ...]]:
-    singles = sorted((key for key in scored if len(key) == 1), key=lambda k: -scored[k])
-    names = [key[0] for key in singles[:PAIR_CANDIDATES]]
-    pairs = [tuple(sorted(pair)) for pair in combinations(names, 2)]
-    return sorted(pairs, key=lambda pair: -screen.score(child, pair))[:SCREEN_KEPT]
+    rows = np.sort(rng.choice(scores.table.n_rows, SCREEN_ROWS, replace=False))
+    return LocalScores(scores.table.take(rows), price=scores.price)
 
 
 def _extend(
@@ -123,20 +126,21 @@ def _extend(
                 sets[child][wider] = scores.score(child, wider)
 
 
-def _search(sets: ScoredSets, restarts: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """The parents under the best ordering found."""
+def _search(
+    sets: ScoredSets, restarts: int, rng: np.random.Generator
+) -> list[list[tuple[int, ...]]]:
+    """The parents under the best orderings found, the best one first."""
     m = len(sets)
     flat, start, values = _flatten(sets)
-    tries = max(1, min(restarts, 40_000 // (m * m) + 1))
-    best_score, best_order = -np.inf, np.arange(m)
-    for _ in range(tries):
+    found: dict[tuple[int, ...], float] = {}
+    for _ in range(max(1, min(restarts, 40_000 // (m * m) + 1))):
         order, score = _climb(rng.permutation(m), start, flat, values)
-        if score > best_score + 1e-9:
-            best_score, best_order = score, order
-    position = np.empty(m, dtype=np.int64)
-    position[best_order] = np.arange(m)
-    choice = [_best_set(v, position, start, flat) for v in range(m)]
-    return [tuple(int(p) for p in flat[index] if p >= 0) for index in choice]
+        position = np.empty(m, dtype=np.int64)
+        position[order] = np.arange(m)
+        choice = tuple(int(_best_set(v, position, start, flat)) for v in range(m))
+        found[choice] = float(score)
+    ranked = sorted(found, key=lambda choice: (-found[choice], choice))
+    return [[tuple(int(p) for p in flat[i] if p >= 0) for i in choice] for choice in ranked]
 
 
 def _flatten(sets: ScoredSets) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
