@@ -72,7 +72,7 @@ class SparseJoint:
             table *= constraint.weights(len(marginal.p))[:, self.rows[:, position]]
             spread += marginal.log_probability(constraint)
         mass = (1 - self.epsilon) * (table @ self.weights)
-        return np.logaddexp(log_of(mass), np.log(self.epsilon) + spread)
+        return np.logaddexp(log_of(mass), log_of(np.array(self.epsilon)) + spread)
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         rows = self.rows[rng.choice(len(self.rows), size=n, p=self.weights)].astype(np.int32)
