@@ -40,9 +40,9 @@ class FSPNModel(DensityModel):
         self.min_rows, self.alpha, self.max_parents = min_rows, alpha, max_parents
 
     def _fit(self, codes: np.ndarray, seed: int) -> None:
-        columns = self.encoder.columns
-        sizes = self.encoder.cards.tolist()
-        domains: dict[Hashable, range] = dict(zip(columns, map(range, sizes), strict=True))
+        columns = list(self.encoder.columns)
+        # The learner may use what the integers mean, so it is given them rather than codes.
+        self._values = [d if d.dtype.kind in "iu" else np.arange(len(d)) for d in self.encoder.domains]
         self.model = FSPN(
             self.tau_low,
             self.tau_high,
@@ -50,20 +50,28 @@ class FSPNModel(DensityModel):
             min_rows=self.min_rows,
             alpha=self.alpha,
             max_parents=self.max_parents,
-            kinds=dict.fromkeys(columns, "ordered"),
+            kinds={
+                column: "ordered" if domain.dtype.kind in "iu" else "unordered"
+                for column, domain in zip(columns, self.encoder.domains, strict=True)
+            },
             random_state=seed,
-        ).fit(pd.DataFrame(codes, columns=list(columns)), domains)
+        ).fit(self._decoded(codes), dict(zip(columns, self._values, strict=True)))
+
+    def _decoded(self, codes: np.ndarray) -> pd.DataFrame:
+        columns = zip(self.encoder.columns, self._values, codes.T, strict=True)
+        return pd.DataFrame({name: values[column] for name, values, column in columns})
 
     def _log_score(self, codes: np.ndarray) -> np.ndarray:
-        return self.model.score_samples(pd.DataFrame(codes, columns=list(self.encoder.columns)))
+        return self.model.score_samples(self._decoded(codes))
 
     def _boxes(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-        return np.asarray(self.model.probability(first, last))
+        """The compiled model works on codes itself, so they go straight to its engine."""
+        return np.exp(self.model.log_probability_of_codes(first, last))
 
     def _table(self, target: tuple[int, ...], given: np.ndarray) -> np.ndarray:
-        columns = self.encoder.columns
+        columns, values = self.encoder.columns, self._values
         fixed = np.flatnonzero(given != FREE)
-        evidence: dict[Hashable, int] = {columns[i]: int(given[i]) for i in fixed}
+        evidence: dict[Hashable, int] = {columns[i]: int(values[i][given[i]]) for i in fixed}
         table = self.model.conditional_table([columns[i] for i in target], evidence)
         if np.isnan(table).any():
             raise ImpossibleEvidence(f"{self.name}: the evidence has probability zero")

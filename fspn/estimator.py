@@ -17,7 +17,7 @@ from fspn.compile import NotCompilable, compile_fspn
 from fspn.data import Slice
 from fspn.domain import Bins, Domain, as_table, infer_domain
 from fspn.engine import Engine
-from fspn.event import Events
+from fspn.event import CodeRange, Events
 from fspn.infer import log_probability
 from fspn.joint_table import enumerate_logs
 from fspn.leaves.continuous import fit_continuous
@@ -225,6 +225,16 @@ class FSPN(DensityMixin, BaseEstimator):
             self._impossible_evidence(strict)
             return np.full(table.shape, np.nan)
         return table / total
+
+    def log_probability_of_codes(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """The log-probability of boxes of codes, shape (n, m): for callers that keep codes.
+
+        Code k is the k-th value of a column's sorted domain; discrete columns only.
+        """
+        check_is_fitted(self, "root_")
+        sides = zip(np.asarray(lower).T, np.asarray(upper).T, strict=True)
+        constraints = {v: CodeRange(low, high) for v, (low, high) in enumerate(sides)}
+        return self._log_probability(Events(len(lower), constraints))
 
     def score_samples(self, X: Any) -> np.ndarray:
         """The log-likelihood of every row; a missing cell is summed out."""
