@@ -230,10 +230,9 @@ def _legend(figure: Any, ours: Numbers, paper: Numbers, shape: Shape) -> None:
     lines = math.ceil(len(kinds) / shape.legend_columns)
     above = 0.99 + (0.2 * lines + 0.03) / shape.size[1]
     columns = shape.legend_columns
-    top = figure.legend(
+    figure.legend(
         handles=_by_row(models, columns), ncols=columns, bbox_to_anchor=(0.5, above), **where
     )
-    figure.add_artist(top)
     figure.legend(
         handles=_by_row(kinds, columns), ncols=columns, bbox_to_anchor=(0.5, 0.985), **where
     )

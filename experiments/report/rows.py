@@ -92,7 +92,7 @@ def _read_file(path: Path) -> pd.DataFrame:
         if field.name not in table:
             table[field.name] = _default(field.name, field.default)
     texts = [name for name, kind in DTYPES.items() if kind == "str"]
-    table[texts] = table[texts].fillna("")
+    table[texts] = table[texts].astype(object).fillna("")
     table["label"] = [
         label or f"{dataset}/{model}/{seed}"
         for label, dataset, model, seed in table[["label", "dataset", "model", "seed"]].to_numpy()

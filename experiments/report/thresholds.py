@@ -65,7 +65,9 @@ def _figure(rows: pd.DataFrame, down: int, across: int, size: tuple[float, float
 def _heat_map(axis: Any, grid: pd.DataFrame, title: str) -> None:
     values = grid.to_numpy(dtype=float)
     shades = _shades(values)
-    axis.imshow(shades, cmap="YlGnBu", vmin=-0.05, vmax=1.15, aspect="auto")
+    edges = [np.arange(size + 1) - 0.5 for size in shades.shape[::-1]]
+    axis.pcolormesh(*edges, np.ma.masked_invalid(shades), cmap="YlGnBu", vmin=-0.05, vmax=1.15)
+    axis.invert_yaxis()
     axis.grid(False)
     axis.set_title(title)
     axis.set_xticks(range(grid.shape[1]), [_tau_text(float(x)) for x in grid.columns])

@@ -1,8 +1,8 @@
-import fake
 import pytest
 
 from experiments.report.paper import load_paper
 from experiments.report.rows import Rows
+from tests.report import fake
 
 
 @pytest.fixture(scope="session")
