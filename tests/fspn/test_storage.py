@@ -300,7 +300,7 @@ def test_a_full_disk_leaves_the_old_file(saved: Path, monkeypatch: pytest.Monkey
         save_model(saved, *everything(), {})
     assert caught.value.errno == errno.ENOSPC
     assert saved.read_bytes() == before
-    assert os.listdir(saved.parent) == [saved.name]
+    assert list(saved.parent.iterdir()) == [saved]
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_what_cannot_be_stored_is_named(tmp_path: Path) -> None:
         save_model(tmp_path / "m", domain, root, {"oracle": object()})
     with pytest.raises(ModelError, match="not modelled"):
         save_model(tmp_path / "m", domain, UniLeaf(0, Categorical(np.full(3, 1 / 3))), {})
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_loaded_models_answer_the_same(tmp_path: Path) -> None:
