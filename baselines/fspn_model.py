@@ -42,7 +42,9 @@ class FSPNModel(DensityModel):
     def _fit(self, codes: np.ndarray, seed: int) -> None:
         columns = list(self.encoder.columns)
         # The learner may use what the integers mean, so it is given them rather than codes.
-        self._values = [d if d.dtype.kind in "iu" else np.arange(len(d)) for d in self.encoder.domains]
+        self._values = [
+            d if d.dtype.kind in "iu" else np.arange(len(d)) for d in self.encoder.domains
+        ]
         self.model = FSPN(
             self.tau_low,
             self.tau_high,
