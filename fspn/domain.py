@@ -144,7 +144,7 @@ class Variable:
             return self.bins.codes(floats) if self.bins is not None else floats
         if self.kind == "ordered":
             return self._encode_numbers(as_floats(column))
-        codes = column.map(self._position)
+        codes = column.astype(object).map(self._position)
         codes = codes.where(column.isna() | codes.notna(), OUTSIDE).fillna(MISSING)
         return codes.to_numpy(dtype=np.int32)
 
