@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
-from experiments.config import JobConfig, PlanConfig, read_job
+from experiments.config import ConfigError, JobConfig, PlanConfig, read_job
 from experiments.overrides import key_of
 from experiments.search import settings
+
+Composed = dict[tuple[str, ...], DictConfig]
 
 
 def conf_dir() -> Path:
@@ -36,8 +43,9 @@ def expand(plan: PlanConfig, given: Sequence[str]) -> list[list[list[str]]]:
 
 def compose_jobs(plan: PlanConfig, given: Sequence[str]) -> list[list[JobConfig]]:
     """The checked settings of every job of every stage."""
+    known: Composed = {}
     with _hydra():
-        return [[_compose(given, job) for job in stage] for stage in expand(plan, given)]
+        return [[_compose(given, job, known) for job in stage] for stage in expand(plan, given)]
 
 
 def workers_of(plan: PlanConfig) -> int:
@@ -45,14 +53,35 @@ def workers_of(plan: PlanConfig) -> int:
     return len(os.sched_getaffinity(0)) if plan.workers < 1 else plan.workers
 
 
-def _compose(given: Sequence[str], swept: Sequence[str]) -> JobConfig:
+def _compose(given: Sequence[str], swept: Sequence[str], known: Composed) -> JobConfig:
+    """One job. Composing is slow, so jobs that differ in plain values only share it."""
     swept = [*swept, "plan=null"]
-    return read_job(compose("config", overrides=[*given, *swept]), given, swept)
+    choices = tuple(o for o in swept if (conf_dir() / key_of(o)).is_dir() or o == "plan=null")
+    if choices not in known:
+        known[choices] = compose("config", overrides=[*given, *choices])
+    config = deepcopy(known[choices])
+    for override in OverridesParser.create().parse_overrides(
+        [o for o in swept if o not in choices]
+    ):
+        _update(config, override.key_or_group, override.value())
+    return read_job(config, given, swept)
+
+
+def _update(config: DictConfig, key: str, value: Any) -> None:
+    try:
+        OmegaConf.update(config, key, value)
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"{key} is no known key of the plan's jobs") from error
 
 
 def _expand_stage(stage: Mapping[str, Sequence[Any]], fixed: set[str]) -> list[list[str]]:
     swept = {key: values for key, values in stage.items() if key not in fixed}
-    return [[f"{key}={value}" for key, value in job.items()] for job in settings(swept)]
+    return [[f"{key}={_text(value)}" for key, value in job.items()] for job in settings(swept)]
+
+
+def _text(value: Any) -> str:
+    """A value as Hydra's command line writes it (None is null, True is true)."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 @contextmanager

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,11 +73,19 @@ def test_every_experiment_is_a_plan_of_checked_jobs(experiment):
     given = [f"experiment={experiment}"]
     with initialize_config_dir(str(CONF), version_base="1.3"):
         plan = read_plan(compose("config", overrides=given))
-    stages = compose_jobs(plan, given)
-    labels = [job.label for stage in stages for job in stage]
-    assert labels
-    assert len(labels) == len(set(labels))
-    assert {job.study for stage in stages for job in stage} == {experiment}
+    every = [tuple(job) for stage in expand(plan, given) for job in stage]
+    assert len(every) == len(set(every)) > 1
+    short = replace(plan, stages=tuple(thin for stage in plan.stages for thin in thinned(stage)))
+    jobs = [job for stage in compose_jobs(short, given) for job in stage]
+    assert {job.study for job in jobs} == {experiment}
+
+
+def thinned(stage):
+    """Every value of each axis once, the others at their first: composing them all is slow."""
+    return [
+        {key: values if key == axis else values[:1] for key, values in stage.items()}
+        for axis in stage
+    ]
 
 
 def test_a_wrong_key_on_the_command_line_is_named(hydra):
@@ -145,12 +154,29 @@ def test_plans_are_checked(values):
 def test_a_plan_expands_to_its_product_and_a_given_key_is_not_swept(values):
     stage = {"model": ["a", "b"], "model.tau_low": [0.1, 0.5], "model.tau_high": [0.3]}
     plan = read_plan(values | {"plan": {"stages": [stage, {"seed": [0, 1]}]}})
+    plain = read_plan(values | {"plan": {"stages": [{"x": [None, True, "a", 1e-5]}]}})
+    assert expand(plain, []) == [[["x=null"], ["x=true"], ["x=a"], ["x=1e-05"]]]
     assert expand(plan, []) == [
         [[f"model={m}", "model.tau_low=0.1", "model.tau_high=0.3"] for m in "ab"],
         [["seed=0"], ["seed=1"]],
     ]
     assert expand(plan, ["model=c", "seed=7"])[0] == [["model.tau_low=0.1", "model.tau_high=0.3"]]
     assert expand(plan, ["model=c", "seed=7"])[1] == [[]]
+
+
+def test_jobs_that_share_a_composition_keep_their_own_values(values):
+    stage = {"dataset": ["rdc_21", "rdc_95"], "model.alpha": [0.25, 4], "seed": [0]}
+    plan = read_plan(values | {"plan": {"stages": [stage]}})
+    given = ["model=independent", "search=none"]
+    (jobs,) = compose_jobs(plan, given)
+    seen = [(job.dataset["name"], job.model.params["alpha"]) for job in jobs]
+    assert seen == [("rdc_21", 0.25), ("rdc_21", 4), ("rdc_95", 0.25), ("rdc_95", 4)]
+    alone = compose("config", overrides=[*given, "dataset=rdc_95", "model.alpha=4", "seed=0"])
+    assert read_job(alone).what_matters() == jobs[3].what_matters()
+    assert jobs[3].title == "rdc_95/independent/0/model.alpha=4"
+    wrong = read_plan(values | {"plan": {"stages": [{"model.alfa": [1]}]}})
+    with pytest.raises(ConfigError, match=r"model\.alfa"):
+        compose_jobs(wrong, given)
 
 
 def test_what_does_not_matter_does_not_change_a_job(values):
