@@ -55,7 +55,7 @@ def local_optimum(evidence: Evidence) -> Finding:
     """Proposition 3: one EM step does not raise the training likelihood any more."""
     done = evidence.checks.optima
     if not done:
-        return untested(["no rows of experiment=propositions"])
+        return untested(["no rows of experiment=propositions with a sum node for this learner"])
     gains = [optimum.after_em - optimum.learned for optimum in done]
     still = sum(gain <= STILL for gain in gains)
     words = (

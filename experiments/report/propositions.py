@@ -3,7 +3,7 @@
 Proposition 1: two rows per network, model `bn` (the source) and `bn_as_fspn` (converted), with
 `n_parameters`, and on the latter `kl_max`, the largest KL from source to conversion.
 Proposition 3: two rows per dataset and learner, `<learner>` and `<learner>_em` (after one EM step
-over all its parameters), with `test_ll`, which here is the mean log-likelihood of training rows.
+on the weights of its sum nodes), with `test_ll`, here the mean log-likelihood of training rows.
 """
 
 from __future__ import annotations
