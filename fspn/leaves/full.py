@@ -48,6 +48,7 @@ class FullTable:
 
     @property
     def width(self) -> int:
+        """The number of parents."""
         return self.top.ndim
 
     @cached_property
@@ -57,6 +58,7 @@ class FullTable:
 
     @property
     def rungs(self) -> tuple[FullTable, ...]:
+        """The table itself, as the only rung."""
         return (self,)
 
     @cached_property
@@ -84,11 +86,14 @@ class FullTable:
 
     @property
     def n_parameters(self) -> int:
+        """The free parameters: all entries of a row but one."""
         return self.free.size
 
     def state(self) -> State:
+        """The arrays that define the table."""
         return {"free": self.free, "top": self.top}
 
     @classmethod
     def from_state(cls, state: State) -> FullTable:
+        """The table of such arrays."""
         return cls(state["free"], state["top"])
