@@ -37,12 +37,13 @@ def run_plan(plan: PlanConfig, given: Sequence[str]) -> None:
         log.info("%d runs of killed jobs were closed; those jobs are run again", killed)
     failed = _run_stages(stages, workers_of(plan))
     tracker.recover()
-    if plan.report:
-        _report(first.results_dir, first.study)
+    reported = not plan.report or _report(first.results_dir, first.study)
     if failed:
         names = ", ".join(failed[:5]) + (" ..." if len(failed) > 5 else "")
         logs = _log_folder(first)
         raise StudyFailed(f"{len(failed)} jobs failed ({names}); the reasons are in {logs}")
+    if not reported:
+        raise StudyFailed("all jobs are recorded, but the report failed: see above")
 
 
 def _run_stages(stages: Sequence[Sequence[JobConfig]], workers: int) -> list[str]:
@@ -105,8 +106,7 @@ def _output_to(path: Path) -> Iterator[None]:
                 os.close(before)
 
 
-def _report(results_dir: Path, study: str) -> None:
+def _report(results_dir: Path, study: str) -> bool:
+    """Make the report in a process of its own; returns whether that went well."""
     command = [sys.executable, "-m", "experiments.report", "--results", str(results_dir)]
-    done = subprocess.run([*command, "--experiment", study], check=False)
-    if done.returncode:
-        raise StudyFailed("all jobs are recorded, but the report failed: see above")
+    return subprocess.run([*command, "--experiment", study], check=False).returncode == 0
