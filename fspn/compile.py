@@ -13,12 +13,12 @@ from itertools import product
 import numpy as np
 
 from fspn.event import Codes, Interval, Region
-from fspn.kernels import BLOCK, FACTORIZE, JOINT, PRODUCT, SUM, UNI_LEAF
+from fspn.kernels import BLOCK, FACTORIZE, JOINT, PRODUCT, SUM, UNI_LEAF, Pools
 from fspn.leaves.base import log_of
 from fspn.leaves.categorical import Categorical
 from fspn.leaves.full import FullTable
 from fspn.leaves.joint import SparseJoint
-from fspn.leaves.ladder import Rung
+from fspn.leaves.ladder import Rows, Rung
 from fspn.leaves.nested import Independent, Nested
 from fspn.network import elimination_order, topological_order
 from fspn.nodes import (
@@ -46,17 +46,13 @@ class Program:
 
     Arguments:
         root: The root's place in ``ints``.
-        ints: Structure.
-        tables: Codes, keys and row indices.
-        numbers: Probabilities.
+        pools: Structure, codes and row indices, probabilities.
         sizes: The number of codes of every variable.
         depth: How many frames, saved sides and variables of a block an evaluation may need.
     """
 
     root: int
-    ints: np.ndarray
-    tables: np.ndarray
-    numbers: np.ndarray
+    pools: Pools
     sizes: np.ndarray
     depth: np.ndarray
 
@@ -70,7 +66,7 @@ def compile_fspn(root: Node, sizes: Sequence[int]) -> Program:
     frames = writer.deepest
     sides = frames * 3 * (writer.widest + 1)
     depth = np.array([frames, sides, writer.longest], dtype=np.int64)
-    return Program(place, *writer.pools(), writer.sizes, depth)
+    return Program(place, writer.pools(), writer.sizes, depth)
 
 
 def is_tabular(node: Node) -> bool:
@@ -99,10 +95,11 @@ class _Writer:
         self.widest = 1
         self.longest = 1
 
-    def pools(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def pools(self) -> Pools:
         empty = [np.zeros(1)]
         tables = np.concatenate(self._tables or empty).astype(np.int32)
-        return np.array(self._ints, dtype=np.int64), tables, np.concatenate(self._numbers or empty)
+        ints = np.array(self._ints, dtype=np.int64)
+        return Pools(ints, tables, np.concatenate(self._numbers or empty))
 
     def _record(self, *entries: int) -> int:
         place = len(self._ints)
@@ -244,9 +241,7 @@ class _Writer:
         below = -1 if base is None else self.node(base)
         return self._record(BLOCK, *self._scope(node.scope), block, below)
 
-    def _collect(
-        self, node: Node, tables: list[TableSplit], leaves: list[UniLeaf]
-    ) -> Node | None:
+    def _collect(self, node: Node, tables: list[TableSplit], leaves: list[UniLeaf]) -> Node | None:
         """Gather a chain's tables; returns what is below it and not tabular."""
         while isinstance(node, Factorize) and isinstance(node.right, TableSplit):
             tables.append(node.right)
@@ -285,7 +280,7 @@ class _Writer:
             return self._record(part.variable, len(part.dist.p), base, 0, 0)
         ladder = part.ladder
         base = self._numbers_at(ladder.base)
-        rungs = [entry for rung in ladder.rungs for entry in self._rung(rung)]
+        rungs = [entry for rung in ladder.rungs for entry in self._rung(rung, len(ladder.base))]
         parents = [
             entry
             for v, size in zip(part.given, ladder.sizes, strict=True)
@@ -294,7 +289,7 @@ class _Writer:
         head = (part.variable, len(ladder.base), base, len(part.given), len(ladder.rungs))
         return self._record(*head, *parents, *rungs)
 
-    def _rung(self, rung: Rung | FullTable) -> tuple[int, ...]:
+    def _rung(self, rung: Rung | FullTable, size: int) -> tuple[int, ...]:
         rows = rung.rows
         cells = int(np.prod([float(size) for size in rung.sizes]))
         if cells <= MAX_INDEX:
@@ -307,7 +302,16 @@ class _Writer:
             raise NotCompilable("a table with more than 2^31 rows")
         start, codes = self._table_at(rows.start), self._table_at(rows.codes)
         share, tail = self._numbers_at(rows.share), self._numbers_at(rows.tail)
-        return rung.width, index, keys, len(rows.keys), start, codes, share, tail
+        head = (rung.width, index, keys, len(rows.keys), start, codes, share, tail)
+        return (*head, *self._listed(rows, size))
+
+    def _listed(self, rows: Rows, size: int) -> tuple[int, int, int]:
+        """The same entries by code of the child: where each code's list begins, keys, shares."""
+        keys = np.repeat(rows.keys, np.diff(rows.start))
+        order = np.argsort(rows.codes, kind="stable")
+        start = np.searchsorted(rows.codes[order], np.arange(size + 1))
+        by_symbol, symbol_keys = self._table_at(start), self._table_at(keys[order])
+        return by_symbol, symbol_keys, self._numbers_at(rows.share[order])
 
 
 def _runs(codes: frozenset[int]) -> list[tuple[int, int]]:

@@ -154,9 +154,7 @@ class Corrected:
         level = self.level / max(len(first) * len(second), 1)
         if all(x.size <= 2 for x in [*pooled_first, *pooled_second]):
             return _binary_matrix(pooled_first, pooled_second, level)
-        return np.array(
-            [[_corrected(x, y, level) for y in pooled_second] for x in pooled_first]
-        )
+        return np.array([[_corrected(x, y, level) for y in pooled_second] for x in pooled_first])
 
 
 def pool(column: Column, bins: int) -> Column:

@@ -76,7 +76,7 @@ class Engine:
         out = np.empty(len(lower))
         while True:
             need = run_boxes(
-                p.root, p.ints, p.tables, p.numbers, p.sizes, p.depth,
+                p.root, *p.pools, p.sizes, p.depth,
                 lower, upper, self._values, self._starts, self._buffers[0], out,
             )  # fmt: skip
             if need == 0:
@@ -98,12 +98,12 @@ class Engine:
         while True:
             if self.n_threads == 1:
                 need = run_events(
-                    root, p.ints, p.tables, p.numbers,
+                    root, *p.pools,
                     lower, upper, places, weights, p.sizes, p.depth, self._buffers[0], out,
                 )  # fmt: skip
             else:
                 need = run_events_parallel(
-                    root, p.ints, p.tables, p.numbers,
+                    root, *p.pools,
                     lower, upper, places, weights, p.sizes, p.depth, self._buffers, out,
                 )  # fmt: skip
             if need == 0:

@@ -20,8 +20,8 @@ from fspn.engine import Engine
 from fspn.event import CodeRange, Events
 from fspn.infer import log_probability
 from fspn.joint_table import enumerate_logs
-from fspn.leaves.continuous import fit_continuous
 from fspn.learn import Learner
+from fspn.leaves.continuous import fit_continuous
 from fspn.measure import size_bytes
 from fspn.nodes import Node, count_nodes, count_parameters
 from fspn.presets import preset_of, resolve

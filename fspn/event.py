@@ -201,9 +201,7 @@ class Events:
         merged = dict(self.constraints)
         for variable, cell in region.items():
             known = merged.get(variable)
-            merged[variable] = (
-                _from_cell(cell, self.n) if known is None else known.intersect(cell)
-            )
+            merged[variable] = _from_cell(cell, self.n) if known is None else known.intersect(cell)
         return Events(self.n, merged)
 
     def take(self, rows: np.ndarray) -> Events:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fspn.elimination import eliminate
 from fspn.event import CodeRange, Events
-from fspn.kernels import BLOCK, PRODUCT, SUM, UNI_LEAF, eliminate, scratch_size
+from fspn.kernels import BLOCK, FIRST, KEPT, PRODUCT, SUM, UNI_LEAF, new_state
 
 if TYPE_CHECKING:
     from fspn.engine import Engine
@@ -41,7 +42,7 @@ class _Tables:
         self.event = engine.pack(given)
 
     def at(self, node: int) -> Part:
-        ints = self.program.ints
+        ints = self.program.pools.ints
         kind = ints[node]
         scope = ints[ints[node + 2] : ints[node + 2] + ints[node + 1]]
         mine = tuple(sorted(self.kept & set(scope.tolist())))
@@ -56,7 +57,7 @@ class _Tables:
             return self._block(node)
         if kind == UNI_LEAF:
             size, pmf = ints[node + 4], ints[node + 5]
-            return Part(mine, self.program.numbers[pmf : pmf + size], 0.0)
+            return Part(mine, self.program.pools.numbers[pmf : pmf + size], 0.0)
         return self._enumerate(node, mine)
 
     def _product(self, parts: list[Part]) -> Part:
@@ -68,10 +69,10 @@ class _Tables:
         return Part(variables, array, sum(part.scale for part in parts))
 
     def _sum(self, node: int) -> Part:
-        ints = self.program.ints
+        ints = self.program.pools.ints
         n, weights = ints[node + 3], ints[node + 4]
         parts = [self.at(child) for child in ints[node + 5 : node + 5 + n]]
-        logs = self.program.numbers[weights : weights + n]
+        logs = self.program.pools.numbers[weights : weights + n]
         scales = [part.scale + weight for part, weight in zip(parts, logs, strict=True)]
         top = max(scales)
         if np.isneginf(top):
@@ -88,19 +89,24 @@ class _Tables:
         lower, upper, places, weights = self.event
         keep = np.zeros(lower.shape[1], dtype=bool)
         keep[list(self.kept)] = True
-        block = int(p.ints[node + 3])
-        scratch = np.empty(scratch_size(int(p.depth[2])), dtype=np.int64)
+        block = int(p.pools.ints[node + 3])
+        state = new_state(int(p.depth[2]))
         while True:
             buffer = engine.buffer
             scale, start, cells, top, n_kept = eliminate(
-                block, p.ints, p.tables, p.numbers,
-                lower[0], upper[0], places[0], weights, keep, buffer, 0, scratch,
+                *p.pools, block,
+                lower[0], upper[0], places[0], weights, keep, *state, buffer, 0,
             )  # fmt: skip
             if top >= 0:
                 break
             engine.grow(-top)
-        variables = tuple(int(p.ints[p.ints[block + 4 + v]]) for v in scratch[:n_kept])
-        mine = self.kept & set(p.ints[p.ints[block + 4 : block + 4 + p.ints[block + 1]]].tolist())
+        variables = tuple(
+            int(p.pools.ints[p.pools.ints[block + 4 + v]])
+            for v in state[1][-KEPT, FIRST : FIRST + n_kept]
+        )
+        mine = self.kept & set(
+            p.pools.ints[p.pools.ints[block + 4 : block + 4 + p.pools.ints[block + 1]]].tolist()
+        )
         if np.isneginf(scale):
             return Part(tuple(sorted(mine)), np.zeros([p.sizes[v] for v in sorted(mine)]), scale)
         shape = [upper[0, v] - lower[0, v] + 1 for v in variables]

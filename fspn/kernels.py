@@ -1,21 +1,23 @@
 r"""The fast engine's inner loops for tables: exact sums, variable by variable.
 
-A program is three pools of numbers (structure, tables, probabilities); :mod:`fspn.compile` writes
-it. An event is, per variable, the range ``lower .. upper`` of codes and optionally a weight per
-code. A *block* is a group of nested factorize nodes with tables. FSPN-Infer would evaluate the
-left child once per region, which costs :math:`l^f` for f nested nodes with l regions. Here what the
-regions of one event have in common is computed once: every table is cut down to the event, and the
-variables that the event leaves open are summed out one by one, in an order fixed when the model
-was compiled. Variables that the event says nothing about, and on which nothing constrained
-depends, are never visited.
+A *block* is a group of nested factorize nodes with tables. FSPN-Infer would evaluate the left child
+once per region, which costs :math:`l^f` for f nested nodes with l regions. Here what the regions of
+one event have in common is computed once: the variables that the event leaves open are summed out
+one by one, in an order fixed when the model was compiled. Variables that the event says nothing
+about, and on which nothing constrained depends, are never visited.
 
-Layout of a factor: its dimensions are the open variables, the one that is summed out first last
-(fastest), so that every sum runs over consecutive numbers.
+Tables stay sparse as long as possible. When variable v is summed out, one table that holds v is
+read row by row, :math:`P(x \mid u) = S(x, u) + T(u) P_{below}(x)`: its entries S one at a time, its
+tails T as one number per row. All other factors are dense arrays over the open variables, the one
+that is summed out first last (fastest), so that sums run over consecutive numbers.
+
+An event is, per variable, the range ``lower .. upper`` of codes and optionally a weight per code.
 """
 
 from __future__ import annotations
 
 from math import log
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -26,21 +28,51 @@ UNI_LEAF, PRODUCT, SUM, FACTORIZE, BLOCK, JOINT = range(6)
 SIZE, EXTERNAL, ORDER, VARIABLES = 1, 2, 3, 4
 GLOBAL, CODES, BASE, PARENTS, RUNGS, FIRST_PARENT = range(6)
 WIDTH, INDEX, KEYS, N_ROWS, STARTS, SYMBOLS, SHARES, TAILS = range(8)
-RUNG = 8
+BY_SYMBOL, SYMBOL_KEYS, SYMBOL_SHARES, RUNG = 8, 9, 10, 11
 
-MAX_DIMS = 14
+MAX_DIMS = 24
 TINY = 1e-120
 TOO_MANY_DIMS = 1 << 40
 
 
-@njit(cache=True, nogil=True)
-def scratch_size(k):
-    """How many integers :func:`eliminate` needs for a block of k variables."""
-    return 2 * MAX_DIMS + 16 * k + 1 + 2 * k * MAX_DIMS
+class Pools(NamedTuple):
+    """A compiled model: structure, codes and row indices, probabilities."""
+
+    ints: np.ndarray
+    tables: np.ndarray
+    numbers: np.ndarray
+
+
+# The state of an elimination is two arrays of integers, V and F, made once for many events (views
+# and tuples of arrays inside the loops would cost more than the arithmetic). Rows of V, one column
+# per variable of the block and one for the kept ones: the range of codes (open where LOW < HIGH),
+# the current code (at LOW between loops), the place of its weights or -1, when it is summed out (2k
+# and above: never), whether its table matters, and linked lists of the tables (by child) and of
+# the dense factors that wait for it.
+LOW, HIGH, CODE, WEIGHT, RANK, NEEDED, TABLES, NEXT_TABLE, FACTORS = range(9)
+N_ROWS_OF_V = 9
+
+# A row of F is a dense factor: the next one in its list, its place in the buffer, its number of
+# dimensions, and those. The last rows are lists of dimensions in the making: KEPT ... SPARE.
+LINK, AT, DIMS, FIRST = range(4)
+SPARE, OTHERS, RESULT, KEPT = 1, 2, 3, 4
+
+# W drives a loop over the cells of some dimensions (columns): their extents and current counts, and
+# up to MAX_PLACES places that move along, each with its step per dimension.
+EXTENT, COUNT, PLACE, STEP = range(4)
+MAX_PLACES = 10
 
 
 @njit(cache=True, nogil=True)
-def _row_of(rung, key, ints, tables):
+def new_state(k):
+    """V, F and W for blocks of up to k variables."""
+    variables = np.empty((N_ROWS_OF_V, k + 1), dtype=np.int64)
+    factors = np.empty((3 * k + 5, FIRST + MAX_DIMS), dtype=np.int64)
+    return variables, factors, np.empty((STEP + MAX_PLACES, MAX_DIMS), dtype=np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _row_of(ints, tables, rung, key):
     """The row of a rung for a key, or -1."""
     if ints[rung + INDEX] >= 0:
         return tables[ints[rung + INDEX] + key]
@@ -57,62 +89,217 @@ def _row_of(rung, key, ints, tables):
 
 
 @njit(cache=True, nogil=True)
-def _share(rung, row, x, ints, tables, numbers):
+def _share(ints, tables, numbers, rung, row, x):
     """The share of one code in a row."""
-    symbols = ints[rung + SYMBOLS]
-    low, high = tables[ints[rung + STARTS] + row], tables[ints[rung + STARTS] + row + 1]
-    while low < high:
+    starts, symbols = ints[rung + STARTS] + row, ints[rung + SYMBOLS]
+    low, high = tables[starts], tables[starts + 1]
+    while high - low > 4:
         middle = (low + high) >> 1
-        code = tables[symbols + middle]
-        if code == x:
-            return numbers[ints[rung + SHARES] + middle]
-        if code < x:
-            low = middle + 1
+        if tables[symbols + middle] <= x:
+            low = middle
         else:
             high = middle
+    for e in range(low, high):
+        if tables[symbols + e] == x:
+            return numbers[ints[rung + SHARES] + e]
     return 0.0
 
 
 @njit(cache=True, nogil=True)
-def _point(var, code, x, ints, tables, numbers):
-    """P(x | parents) by climbing the ladder; ``code`` holds the code of every variable."""
+def point(ints, tables, numbers, V, var, x):
+    """P(x | current codes of the parents) by climbing the ladder."""
     p = numbers[ints[var + BASE] + x]
-    parents = var + FIRST_PARENT
-    rung = parents + 2 * ints[var + PARENTS]
+    parent = var + FIRST_PARENT
+    rung = parent + 2 * ints[var + PARENTS]
     key, width = np.int64(0), 0
     for _ in range(ints[var + RUNGS]):
         while width < ints[rung + WIDTH]:
-            key = key * ints[parents + 2 * width + 1] + code[ints[parents + 2 * width]]
+            key = key * ints[parent + 1] + V[CODE, ints[parent]]
+            parent += 2
             width += 1
-        row = _row_of(rung, key, ints, tables)
+        row = _row_of(ints, tables, rung, key)
         if row >= 0:
-            share = _share(rung, row, x, ints, tables, numbers)
-            p = p * numbers[ints[rung + TAILS] + row] + share
+            p = p * numbers[ints[rung + TAILS] + row] + _share(ints, tables, numbers, rung, row, x)
         rung += RUNG
     return p
 
 
 @njit(cache=True, nogil=True)
-def _row(var, code, low, high, target, step, ints, tables, numbers, buffer):
-    """The codes low .. high of the row P(. | parents), written every ``step`` numbers."""
+def advance(V, F, dims, n):
+    """The next cell of some dimensions, the last one fastest; after the last cell, the first."""
+    for d in range(n - 1, -1, -1):
+        v = F[dims, FIRST + d]
+        if V[CODE, v] < V[HIGH, v]:
+            V[CODE, v] += 1
+            return
+        V[CODE, v] = V[LOW, v]
+
+
+@njit(cache=True, nogil=True)
+def place_of(V, F, dims, n):
+    """Where the current cell lies in a factor with the given dimensions."""
+    index = np.int64(0)
+    for d in range(n):
+        v = F[dims, FIRST + d]
+        index = index * (V[HIGH, v] - V[LOW, v] + 1) + V[CODE, v] - V[LOW, v]
+    return index
+
+
+@njit(cache=True, nogil=True)
+def insert(V, F, dims, n, v):
+    """Add a variable to dimensions sorted by falling rank, once; returns how many there are."""
+    for d in range(n):
+        if F[dims, FIRST + d] == v:
+            return n
+    place = n
+    while place > 0 and V[RANK, F[dims, FIRST + place - 1]] < V[RANK, v]:
+        F[dims, FIRST + place] = F[dims, FIRST + place - 1]
+        place -= 1
+    F[dims, FIRST + place] = v
+    return n + 1
+
+
+@njit(cache=True, nogil=True)
+def count_cells(V, F, dims, n):
+    cells = np.int64(1)
+    for d in range(n):
+        cells *= V[HIGH, F[dims, FIRST + d]] - V[LOW, F[dims, FIRST + d]] + 1
+    return cells
+
+
+@njit(cache=True, nogil=True)
+def _stride(V, F, dims, n, v):
+    """How far apart neighbouring codes of v lie in a factor."""
+    stride = np.int64(1)
+    for d in range(n - 1, -1, -1):
+        if F[dims, FIRST + d] == v:
+            return stride
+        stride *= V[HIGH, F[dims, FIRST + d]] - V[LOW, F[dims, FIRST + d]] + 1
+    return stride
+
+
+@njit(cache=True, nogil=True)
+def open_dims(ints, V, F, i, var, dims):
+    """The open variables of a table, sorted; -1 where there are too many."""
+    n = 0
+    if V[HIGH, i] > V[LOW, i]:
+        F[dims, FIRST] = i
+        n = 1
+    for p in range(ints[var + PARENTS]):
+        v = ints[var + FIRST_PARENT + 2 * p]
+        if V[HIGH, v] > V[LOW, v]:
+            if n == MAX_DIMS:
+                return -1
+            n = insert(V, F, dims, n, v)
+    return n
+
+
+@njit(cache=True, nogil=True)
+def hang(V, F, k, f, start, dims, n):
+    """Store dense factor f under the variable that is summed out first, or with the kept ones."""
+    F[f, AT], F[f, DIMS] = start, n
+    for d in range(n):
+        F[f, FIRST + d] = F[dims, FIRST + d]
+    last = F[dims, FIRST + n - 1]
+    bucket = last if V[RANK, last] < k else k
+    F[f, LINK] = V[FACTORS, bucket]
+    V[FACTORS, bucket] = f
+
+
+@njit(cache=True, nogil=True)
+def _loop_over(V, F, W, dims, n):
+    """Start a loop over the cells of some dimensions."""
+    for d in range(n):
+        v = F[dims, FIRST + d]
+        W[EXTENT, d] = V[HIGH, v] - V[LOW, v] + 1
+        W[COUNT, d] = 0
+
+
+@njit(cache=True, nogil=True)
+def _follow_factor(V, F, W, place, dims, n, factor, n_factor):
+    """Let a place move along in a factor (or list of dimensions) from its first cell."""
+    W[PLACE, place] = 0
+    for d in range(n):
+        W[STEP + place, d] = 0
+        stride = np.int64(1)
+        for e in range(n_factor - 1, -1, -1):
+            u = F[factor, FIRST + e]
+            if u == F[dims, FIRST + d]:
+                W[STEP + place, d] = stride
+            stride *= V[HIGH, u] - V[LOW, u] + 1
+
+
+@njit(cache=True, nogil=True)
+def _follow_key(ints, V, F, W, place, dims, n, var, width):
+    """Let a place move along as the key of the first ``width`` parents."""
+    key, parents = np.int64(0), var + FIRST_PARENT
+    for d in range(n):
+        W[STEP + place, d] = 0
+    for p in range(width):
+        key = key * ints[parents + 2 * p + 1] + V[LOW, ints[parents + 2 * p]]
+    stride = np.int64(1)
+    for p in range(width - 1, -1, -1):
+        for d in range(n):
+            if F[dims, FIRST + d] == ints[parents + 2 * p]:
+                W[STEP + place, d] = stride
+        stride *= ints[parents + 2 * p + 1]
+    W[PLACE, place] = key
+
+
+@njit(cache=True, nogil=True)
+def _next_line(W, n, n_places):
+    """Move to the next line, a run of the last dimension."""
+    for d in range(n - 2, -1, -1):
+        W[COUNT, d] += 1
+        if W[COUNT, d] < W[EXTENT, d]:
+            for place in range(n_places):
+                W[PLACE, place] += W[STEP + place, d]
+            return
+        for place in range(n_places):
+            W[PLACE, place] -= W[STEP + place, d] * (W[EXTENT, d] - 1)
+        W[COUNT, d] = 0
+
+
+@njit(cache=True, nogil=True)
+def write_table(ints, tables, numbers, V, F, W, i, var, dims, n, start, buffer):
+    """The table of variable i as a dense factor over its open dimensions."""
+    if V[LOW, i] == V[HIGH, i]:
+        _write_column(ints, tables, numbers, V, F, W, i, var, dims, n, start, buffer)
+        return
+    rows, n_rows = len(F) - SPARE, 0
+    for d in range(n):
+        if F[dims, FIRST + d] != i:
+            F[rows, FIRST + n_rows] = F[dims, FIRST + d]
+            n_rows += 1
+    F[rows, FIRST + n_rows] = i
+    step = _stride(V, F, dims, n, i)
+    _loop_over(V, F, W, rows, n_rows + 1)
+    _follow_factor(V, F, W, 0, rows, n_rows + 1, dims, n)
+    rung = var + FIRST_PARENT + 2 * ints[var + PARENTS]
+    for r in range(ints[var + RUNGS]):
+        _follow_key(ints, V, F, W, 1 + r, rows, n_rows + 1, var, ints[rung + RUNG * r + WIDTH])
+    for _ in range(count_cells(V, F, rows, n_rows)):
+        _write_row(ints, tables, numbers, V, W, i, var, start + W[PLACE, 0], step, buffer)
+        _next_line(W, n_rows + 1, 1 + ints[var + RUNGS])
+
+
+@njit(cache=True, nogil=True)
+def _write_row(ints, tables, numbers, V, W, i, var, target, step, buffer):
+    """One row P(. | u); places 1, 2, ... of W are the keys of u on every rung."""
+    low, high = V[LOW, i], V[HIGH, i]
     base = ints[var + BASE]
     for x in range(low, high + 1):
         buffer[target + (x - low) * step] = numbers[base + x]
-    parents = var + FIRST_PARENT
-    rung = parents + 2 * ints[var + PARENTS]
-    key, width = np.int64(0), 0
-    for _ in range(ints[var + RUNGS]):
-        while width < ints[rung + WIDTH]:
-            key = key * ints[parents + 2 * width + 1] + code[ints[parents + 2 * width]]
-            width += 1
-        row = _row_of(rung, key, ints, tables)
+    rung = var + FIRST_PARENT + 2 * ints[var + PARENTS]
+    for r in range(ints[var + RUNGS]):
+        row = _row_of(ints, tables, rung, W[PLACE, 1 + r])
         if row >= 0:
             tail = numbers[ints[rung + TAILS] + row]
             for x in range(high - low + 1):
                 buffer[target + x * step] *= tail
             symbols, shares = ints[rung + SYMBOLS], ints[rung + SHARES]
-            start = ints[rung + STARTS] + row
-            for e in range(tables[start], tables[start + 1]):
+            line = ints[rung + STARTS] + row
+            for e in range(tables[line], tables[line + 1]):
                 symbol = tables[symbols + e]
                 if low <= symbol <= high:
                     buffer[target + (symbol - low) * step] += numbers[shares + e]
@@ -120,121 +307,249 @@ def _row(var, code, low, high, target, step, ints, tables, numbers, buffer):
 
 
 @njit(cache=True, nogil=True)
-def _advance(code, dims, n_dims, low, high):
-    """The next cell of some dimensions, the last one fastest; after the last cell, the first."""
-    for d in range(n_dims - 1, -1, -1):
-        v = dims[d]
-        if code[v] < high[v]:
-            code[v] += 1
-            return
-        code[v] = low[v]
+def _write_column(ints, tables, numbers, V, F, W, i, var, dims, n, start, buffer):
+    """P(x | u) of the known x over the open parents."""
+    cells, x = count_cells(V, F, dims, n), V[LOW, i]
+    p = numbers[ints[var + BASE] + x]
+    for c in range(start, start + cells):
+        buffer[c] = p
+    rung = var + FIRST_PARENT + 2 * ints[var + PARENTS]
+    for _ in range(ints[var + RUNGS]):
+        _loop_over(V, F, W, dims, n)
+        _follow_key(ints, V, F, W, 0, dims, n, var, ints[rung + WIDTH])
+        extent, step, tails = W[EXTENT, n - 1], W[STEP, n - 1], ints[rung + TAILS]
+        listed = ints[rung + INDEX] >= 0 and _covers(ints, F, var, ints[rung + WIDTH], dims, n)
+        for line in range(start, start + cells, extent):
+            key = W[PLACE, 0]
+            for c in range(line, line + extent):
+                row = _row_of(ints, tables, rung, key)
+                if row >= 0:
+                    share = 0.0 if listed else _share(ints, tables, numbers, rung, row, x)
+                    buffer[c] = buffer[c] * numbers[tails + row] + share
+                key += step
+            _next_line(W, n, 1)
+        if listed:
+            _add_listed(ints, tables, numbers, V, F, var, rung, x, dims, n, start, buffer)
+        rung += RUNG
 
 
 @njit(cache=True, nogil=True)
-def _place(code, dims, n_dims, low, high):
-    """Where the current cell lies in a factor with the given dimensions."""
-    index = np.int64(0)
-    for d in range(n_dims):
-        v = dims[d]
-        index = index * (high[v] - low[v] + 1) + code[v] - low[v]
-    return index
+def _covers(ints, F, var, width, dims, n):
+    """Whether all dimensions are among the first ``width`` parents."""
+    for d in range(n):
+        found = False
+        for p in range(width):
+            found = found or ints[var + FIRST_PARENT + 2 * p] == F[dims, FIRST + d]
+        if not found:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)
-def _insert(dims, n_dims, v, rank):
-    """Add a variable to dimensions sorted by falling rank, once; returns how many there are."""
-    for d in range(n_dims):
-        if dims[d] == v:
-            return n_dims
-    place = n_dims
-    while place > 0 and rank[dims[place - 1]] < rank[v]:
-        dims[place] = dims[place - 1]
-        place -= 1
-    dims[place] = v
-    return n_dims + 1
+def _add_listed(ints, tables, numbers, V, F, var, rung, x, dims, n, start, buffer):
+    """Add the shares of code x in all rows that the event allows, from the list of its rows."""
+    parents, width = var + FIRST_PARENT, ints[rung + WIDTH]
+    first = ints[rung + BY_SYMBOL] + x
+    for e in range(tables[first], tables[first + 1]):
+        key = np.int64(tables[ints[rung + SYMBOL_KEYS] + e])
+        cell, allowed = np.int64(0), True
+        for p in range(width - 1, -1, -1):
+            v, size = ints[parents + 2 * p], ints[parents + 2 * p + 1]
+            code = key % size
+            key //= size
+            if code < V[LOW, v] or code > V[HIGH, v]:
+                allowed = False
+                break
+            if V[HIGH, v] > V[LOW, v]:
+                cell += (code - V[LOW, v]) * _stride(V, F, dims, n, v)
+        if allowed:
+            buffer[start + cell] += numbers[ints[rung + SYMBOL_SHARES] + e]
 
 
 @njit(cache=True, nogil=True)
-def _cells(dims, n_dims, low, high):
-    cells = np.int64(1)
-    for d in range(n_dims):
-        cells *= high[dims[d]] - low[dims[d]] + 1
-    return cells
-
-
-@njit(cache=True, nogil=True)
-def _stride(dims, n_dims, v, low, high):
-    """How far apart neighbouring codes of v lie."""
-    stride = np.int64(1)
-    for d in range(n_dims - 1, -1, -1):
-        if dims[d] == v:
-            return stride
-        stride *= high[dims[d]] - low[dims[d]] + 1
-    return stride
-
-
-@njit(cache=True, nogil=True)
-def _weigh(i, dims, n_dims, cells, start, code, low, high, place, weights, buffer):
-    """Multiply a factor by the weights of one of its variables."""
-    for c in range(cells):
-        buffer[start + c] *= weights[place + code[i]]
-        _advance(code, dims, n_dims, low, high)
-
-
-@njit(cache=True, nogil=True)
-def _cut_table(i, var, dims, n_dims, start, code, low, high, ints, tables, numbers, buffer):
-    """The table of variable i as a factor over its open dimensions."""
-    if low[i] == high[i]:
-        for c in range(_cells(dims, n_dims, low, high)):
-            buffer[start + c] = _point(var, code, code[i], ints, tables, numbers)
-            _advance(code, dims, n_dims, low, high)
-        return
-    step = _stride(dims, n_dims, i, low, high)
-    last = high[i]
-    high[i] = low[i]
-    rows = _cells(dims, n_dims, low, high)
-    for _ in range(rows):
-        high[i] = last
-        target = start + _place(code, dims, n_dims, low, high)
-        _row(var, code, low[i], last, target, step, ints, tables, numbers, buffer)
-        high[i] = low[i]
-        _advance(code, dims, n_dims, low, high)
-    high[i] = last
-
-
-@njit(cache=True, nogil=True)
-def _sum_out(v, head, link, at, n_of, dims_of, out_dims, n_out, start, code, low, high, buffer, places):
-    """The product of all factors that hold v (their last dimension), summed over v."""
-    width = high[v] - low[v] + 1
-    n_factors = 0
+def union(V, F, head, v, dims):
+    """The dimensions of all factors in a list, without v; -1 where there are too many."""
+    n = 0
     f = head
     while f >= 0:
-        n_factors += 1
-        f = link[f]
-    for c in range(_cells(out_dims, n_out, low, high)):
-        f = head
-        for j in range(n_factors):
-            places[j] = at[f] + width * _place(code, dims_of[f], n_of[f] - 1, low, high)
-            f = link[f]
-        total = 0.0
-        if n_factors == 1:
-            for x in range(width):
-                total += buffer[places[0] + x]
-        elif n_factors == 2:
-            for x in range(width):
-                total += buffer[places[0] + x] * buffer[places[1] + x]
-        else:
-            for x in range(width):
-                value = buffer[places[0] + x]
-                for j in range(1, n_factors):
-                    value *= buffer[places[j] + x]
-                total += value
-        buffer[start + c] = total
-        _advance(code, out_dims, n_out, low, high)
+        for d in range(F[f, DIMS]):
+            if F[f, FIRST + d] != v:
+                if n == MAX_DIMS - 1:
+                    return -1
+                n = insert(V, F, dims, n, F[f, FIRST + d])
+        f = F[f, LINK]
+    return n
 
 
 @njit(cache=True, nogil=True)
-def _rescale(buffer, start, cells):
+def multiply(V, F, W, head, v, dims, n, start, buffer):
+    """M[others, v]: the product of all factors in a list; ones where the list is empty."""
+    width = V[HIGH, v] - V[LOW, v] + 1
+    cells = count_cells(V, F, dims, n)
+    for c in range(start, start + cells * width):
+        buffer[c] = 1.0
+    F[dims, FIRST + n] = v
+    f = head
+    while f >= 0:
+        _loop_over(V, F, W, dims, n + 1)
+        _follow_factor(V, F, W, 0, dims, n + 1, f, F[f, DIMS])
+        for c in range(cells):
+            source, target = F[f, AT] + W[PLACE, 0], start + c * width
+            for x in range(width):
+                buffer[target + x] *= buffer[source + x]
+            _next_line(W, n + 1, 1)
+        f = F[f, LINK]
+
+
+@njit(cache=True, nogil=True)
+def sum_dense(V, F, v, message, dims, n, start, buffer):
+    """Sum v out of M[others, v]."""
+    width = V[HIGH, v] - V[LOW, v] + 1
+    for c in range(count_cells(V, F, dims, n)):
+        total = 0.0
+        for x in range(message + c * width, message + (c + 1) * width):
+            total += buffer[x]
+        buffer[start + c] = total
+
+
+@njit(cache=True, nogil=True)
+def sum_child(ints, tables, numbers, V, F, W, x, var, message, n_other, others, dims, top, buffer):
+    """Sum x out of M[others, x] P(x | u), reading the table of x sparsely.
+
+    Level 0 is the base row times M; every rung refines it on the parents that it adds.
+    Returns (start, number of dimensions, new top); a negative top asks for more.
+    """
+    low, high = V[LOW, x], V[HIGH, x]
+    width = high - low + 1
+    n = n_other
+    for d in range(n):
+        F[dims, FIRST + d] = F[others, FIRST + d]
+    cells = count_cells(V, F, dims, n)
+    below, top = top, top + cells
+    if top > len(buffer):
+        return 0, 0, -top
+    base = ints[var + BASE] + low
+    for c in range(cells):
+        total = 0.0
+        for j in range(width):
+            total += numbers[base + j] * buffer[message + c * width + j]
+        buffer[below + c] = total
+    rung = var + FIRST_PARENT + 2 * ints[var + PARENTS]
+    lower = len(F) - SPARE
+    for _ in range(ints[var + RUNGS]):
+        n_lower = n
+        for d in range(n):
+            F[lower, FIRST + d] = F[dims, FIRST + d]
+        for p in range(ints[rung + WIDTH]):
+            u = ints[var + FIRST_PARENT + 2 * p]
+            if V[HIGH, u] > V[LOW, u]:
+                if n == MAX_DIMS:
+                    return 0, 0, -TOO_MANY_DIMS
+                n = insert(V, F, dims, n, u)
+        cells = count_cells(V, F, dims, n)
+        here, top = top, top + cells
+        if top > len(buffer):
+            return 0, 0, -top
+        _loop_over(V, F, W, dims, n)
+        _follow_key(ints, V, F, W, 0, dims, n, var, ints[rung + WIDTH])
+        _follow_factor(V, F, W, 1, dims, n, lower, n_lower)
+        _follow_factor(V, F, W, 2, dims, n, others, n_other)
+        _refine(ints, tables, numbers, W, rung, n, low, high, message, below, here, cells, buffer)
+        below = here
+        rung += RUNG
+    return below, n, top
+
+
+@njit(cache=True, nogil=True)
+def _refine(ints, tables, numbers, W, rung, n, low, high, message, below, here, cells, buffer):
+    """One rung of :func:`sum_child`; the places are the key, the cell below, and the row of M."""
+    symbols, shares = ints[rung + SYMBOLS], ints[rung + SHARES]
+    starts, tails, width = ints[rung + STARTS], ints[rung + TAILS], high - low + 1
+    extent = W[EXTENT, n - 1] if n > 0 else 1
+    key_step = W[STEP, n - 1] if n > 0 else 0
+    lower_step = W[STEP + 1, n - 1] if n > 0 else 0
+    other_step = W[STEP + 2, n - 1] if n > 0 else 0
+    for line in range(here, here + cells, extent):
+        key, lower, other = W[PLACE, 0], below + W[PLACE, 1], W[PLACE, 2]
+        for c in range(line, line + extent):
+            value = buffer[lower]
+            row = _row_of(ints, tables, rung, key)
+            if row >= 0:
+                value *= numbers[tails + row]
+                source = message + width * other - low
+                for e in range(tables[starts + row], tables[starts + row + 1]):
+                    symbol = tables[symbols + e]
+                    if low <= symbol <= high:
+                        value += numbers[shares + e] * buffer[source + symbol]
+            buffer[c] = value
+            key += key_step
+            lower += lower_step
+            other += other_step
+        _next_line(W, n, 3)
+
+
+@njit(cache=True, nogil=True)
+def sum_parent(
+    ints, tables, numbers, V, F, W, x, var, v, message, others, n_other, dims, n, start, buffer, top
+):
+    """Sum parent v out of M[others, v] P(x | u), where M speaks of parents only.
+
+    The table is read sparsely: entries are spread over the result, tails are gathered per row of
+    the other parents. ``dims`` are the dimensions of the result, x among them. Returns the new top.
+    """
+    low, high = V[LOW, x], V[HIGH, x]
+    for c in range(start, start + count_cells(V, F, dims, n)):
+        buffer[c] = 0.0
+    loop, n_rest = len(F) - SPARE, 0
+    for d in range(n):
+        if F[dims, FIRST + d] != x:
+            F[loop, FIRST + n_rest] = F[dims, FIRST + d]
+            n_rest += 1
+    F[loop, FIRST + n_rest] = v
+    rest, rest_cells = top, count_cells(V, F, loop, n_rest)
+    step, n_rungs = _stride(V, F, dims, n, x), ints[var + RUNGS]
+    _loop_over(V, F, W, loop, n_rest + 1)
+    _follow_factor(V, F, W, 0, loop, n_rest + 1, others, n_other + 1)
+    _follow_factor(V, F, W, 1, loop, n_rest + 1, dims, n)
+    rung = var + FIRST_PARENT + 2 * ints[var + PARENTS]
+    for r in range(n_rungs):
+        _follow_key(ints, V, F, W, 2 + r, loop, n_rest + 1, var, ints[rung + RUNG * r + WIDTH])
+    for c in range(rest, rest + rest_cells):
+        target = start + W[PLACE, 1] - low * step
+        gathered = 0.0
+        for y in range(W[EXTENT, n_rest]):
+            weight = buffer[message + W[PLACE, 0] + y]
+            for r in range(n_rungs - 1, -1, -1):
+                key = W[PLACE, 2 + r] + y * W[STEP + 2 + r, n_rest]
+                weight = _spread(
+                    ints, tables, numbers, rung + RUNG * r, key, weight, low, high, target, step,
+                    buffer,
+                )  # fmt: skip
+            gathered += weight
+        buffer[c] = gathered
+        base = ints[var + BASE]
+        for symbol in range(low, high + 1):
+            buffer[target + symbol * step] += gathered * numbers[base + symbol]
+        _next_line(W, n_rest + 1, 2 + n_rungs)
+    return top + rest_cells
+
+
+@njit(cache=True, nogil=True)
+def _spread(ints, tables, numbers, rung, key, weight, low, high, target, step, buffer):
+    """Add a weighted row's entries to the result; returns the weight of its tail."""
+    row = _row_of(ints, tables, rung, key)
+    if row < 0:
+        return weight
+    symbols, shares, line = ints[rung + SYMBOLS], ints[rung + SHARES], ints[rung + STARTS] + row
+    for e in range(tables[line], tables[line + 1]):
+        symbol = tables[symbols + e]
+        if low <= symbol <= high:
+            buffer[target + symbol * step] += weight * numbers[shares + e]
+    return weight * numbers[ints[rung + TAILS] + row]
+
+
+@njit(cache=True, nogil=True)
+def rescale(buffer, start, cells):
     """Divide a factor by its largest value where that is tiny; the logarithm that was taken out,
     minus infinity where the factor is zero everywhere."""
     top = 0.0
@@ -250,151 +565,41 @@ def _rescale(buffer, start, cells):
 
 
 @njit(cache=True, nogil=True)
-def _read_event(block, ints, lo, hi, w_of, keep, low, high, w, code, rank, needed):
+def read_event(ints, V, block, lo, hi, weight_of, keep):
     """The event on a block's own variables, and which of them matter; False if it is empty."""
     k, n_external, order = ints[block + SIZE], ints[block + EXTERNAL], ints[block + ORDER]
     for i in range(k):
         var = ints[block + VARIABLES + i]
         g = ints[var + GLOBAL]
-        low[i], high[i], w[i] = lo[g], hi[g], w_of[g]
-        code[i] = low[i]
-        if low[i] > high[i]:
+        low, high = lo[g], hi[g]
+        if low > high:
             return False
+        V[LOW, i], V[HIGH, i], V[CODE, i], V[WEIGHT, i] = low, high, low, weight_of[g]
         kept = i < n_external or keep[g]
-        rank[i] = 2 * k + i if kept and high[i] > low[i] else ints[order + i]
-        open_all = low[i] == 0 and high[i] == ints[var + CODES] - 1
-        needed[i] = not open_all or w[i] >= 0 or kept
+        V[RANK, i] = 2 * k + i if kept and high > low else ints[order + i]
+        partly = low > 0 or high < ints[var + CODES] - 1
+        V[NEEDED, i] = partly or V[WEIGHT, i] >= 0 or kept
+        V[TABLES, i] = -1
+        V[FACTORS, i] = -1
+    V[TABLES, k] = -1
+    V[FACTORS, k] = -1
     for i in range(k - 1, n_external - 1, -1):
-        if needed[i]:
+        if V[NEEDED, i]:
             var = ints[block + VARIABLES + i]
             for p in range(ints[var + PARENTS]):
-                needed[ints[var + FIRST_PARENT + 2 * p]] = True
+                V[NEEDED, ints[var + FIRST_PARENT + 2 * p]] = 1
     return True
 
 
 @njit(cache=True, nogil=True)
-def _hang(f, at, n_of, dims_of, start, dims, n_dims, k, rank, heads, link):
-    """Store a factor under the variable that is summed out first; under k if none is."""
-    at[f], n_of[f] = start, n_dims
-    for d in range(n_dims):
-        dims_of[f, d] = dims[d]
-    last = dims[n_dims - 1]
-    bucket = last if rank[last] < k else k
-    link[f] = heads[bucket]
-    heads[bucket] = f
-
-
-@njit(cache=True, nogil=True)
-def eliminate(block, ints, tables, numbers, lo, hi, w_of, weights, keep, buffer, top, scratch):
-    """Sum a block's variables out, except external ones and those to keep.
-
-    Returns (log-scale, start, cells, new top, number of kept dimensions); the kept variables'
-    local numbers are the first entries of ``scratch``. A negative top asks for a larger buffer.
-    """
-    k, n_external = ints[block + SIZE], ints[block + EXTERNAL]
-    kept = scratch[:MAX_DIMS]
-    dims = scratch[MAX_DIMS : 2 * MAX_DIMS]
-    rest = scratch[2 * MAX_DIMS :]
-    low, high, w, code = rest[:k], rest[k : 2 * k], rest[2 * k : 3 * k], rest[3 * k : 4 * k]
-    rank, needed = rest[4 * k : 5 * k], rest[5 * k : 6 * k]
-    heads, rest = rest[6 * k : 7 * k + 1], rest[7 * k + 1 :]
-    n_factors = 0
-    scale, product = 0.0, 1.0
-    if not _read_event(block, ints, lo, hi, w_of, keep, low, high, w, code, rank, needed):
-        return -np.inf, 0, 0, top, 0
-    heads[:] = -1
-    link, at, n_of = rest[: 2 * k], rest[2 * k : 4 * k], rest[4 * k : 6 * k]
-    places = rest[6 * k : 8 * k]
-    dims_of = rest[8 * k : 8 * k + 2 * k * MAX_DIMS].reshape(2 * k, MAX_DIMS)
-    for i in range(k - 1, n_external - 1, -1):
-        if not needed[i]:
-            continue
-        var = ints[block + VARIABLES + i]
-        n_dims = _insert(dims, 0, i, rank) if high[i] > low[i] else 0
-        for p in range(ints[var + PARENTS]):
-            v = ints[var + FIRST_PARENT + 2 * p]
-            if high[v] > low[v]:
-                if n_dims == MAX_DIMS:
-                    return 0.0, 0, 0, -TOO_MANY_DIMS, 0
-                n_dims = _insert(dims, n_dims, v, rank)
-        if n_dims == 0:
-            product *= _point(var, code, code[i], ints, tables, numbers)
-            if w[i] >= 0:
-                product *= weights[w[i] + code[i]]
-            if product < TINY:
-                if product <= 0.0:
-                    return -np.inf, 0, 0, top, 0
-                scale += log(product)
-                product = 1.0
-            continue
-        cells = _cells(dims, n_dims, low, high)
-        start = top
-        top += cells
-        if top > len(buffer):
-            return 0.0, 0, 0, -top, 0
-        _cut_table(i, var, dims, n_dims, start, code, low, high, ints, tables, numbers, buffer)
-        if w[i] >= 0:
-            _weigh(i, dims, n_dims, cells, start, code, low, high, w[i], weights, buffer)
-        _hang(n_factors, at, n_of, dims_of, start, dims, n_dims, k, rank, heads, link)
-        n_factors += 1
-    order = ints[block + ORDER] + k
-    for position in range(k):
-        v = ints[order + position]
-        if heads[v] < 0 or rank[v] >= k:
-            continue
-        n_dims = 0
-        f = heads[v]
-        while f >= 0:
-            for d in range(n_of[f] - 1):
-                if n_dims == MAX_DIMS:
-                    return 0.0, 0, 0, -TOO_MANY_DIMS, 0
-                n_dims = _insert(dims, n_dims, dims_of[f, d], rank)
-            f = link[f]
-        cells = _cells(dims, n_dims, low, high)
-        start = top
-        top += cells
-        if top > len(buffer):
-            return 0.0, 0, 0, -top, 0
-        _sum_out(
-            v, heads[v], link, at, n_of, dims_of, dims, n_dims, start, code, low, high, buffer,
-            places,
-        )  # fmt: skip
-        scale += _rescale(buffer, start, cells)
-        if scale == -np.inf:
-            return -np.inf, 0, 0, top, 0
-        if n_dims == 0:
-            scale += log(buffer[start])
-        else:
-            _hang(n_factors, at, n_of, dims_of, start, dims, n_dims, k, rank, heads, link)
-            n_factors += 1
-    return _finish(
-        k, n_external, scale + log(product), heads[k], link, at, n_of, dims_of, kept, code, low,
-        high, rank, buffer, top,
-    )  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def _finish(k, n_external, scale, head, link, at, n_of, dims_of, kept, code, low, high, rank, buffer, top):
-    """The product of the factors that are left, over the kept variables."""
-    n_kept = 0
-    f = head
-    while f >= 0:
-        for d in range(n_of[f]):
-            if n_kept == MAX_DIMS:
-                return 0.0, 0, 0, -TOO_MANY_DIMS, 0
-            n_kept = _insert(kept, n_kept, dims_of[f, d], rank)
-        f = link[f]
-    cells = _cells(kept, n_kept, low, high)
-    start = top
-    top += cells
-    if top > len(buffer):
-        return 0.0, 0, 0, -top, 0
-    for c in range(cells):
-        value = 1.0
-        f = head
-        while f >= 0:
-            value *= buffer[at[f] + _place(code, dims_of[f], n_of[f], low, high)]
-            f = link[f]
-        buffer[start + c] = value
-        _advance(code, kept, n_kept, low, high)
-    return scale, start, cells, top, n_kept
+def hang_weights(V, F, k, i, f, weights, buffer, top):
+    """The event's weights of an open variable as a factor of their own; returns the new top."""
+    width = V[HIGH, i] - V[LOW, i] + 1
+    if top + width > len(buffer):
+        return -(top + width)
+    for x in range(width):
+        buffer[top + x] = weights[V[WEIGHT, i] + V[LOW, i] + x]
+    own = len(F) - OTHERS
+    F[own, FIRST] = i
+    hang(V, F, k, f, top, own, 1)
+    return top + width

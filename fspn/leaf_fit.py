@@ -174,9 +174,7 @@ def _clustered(
     return Sum(np.array([part.n_rows for part in parts]) / data.n_rows, products)
 
 
-def fit_product(
-    data: Slice, scope: Sequence[int], alpha: float, rng: np.random.Generator
-) -> Node:
+def fit_product(data: Slice, scope: Sequence[int], alpha: float, rng: np.random.Generator) -> Node:
     """All variables independent of each other."""
     leaves = tuple(UniLeaf(v, fit_univariate(data, v, alpha, _seed(rng))) for v in scope)
     return leaves[0] if len(leaves) == 1 else Product(leaves)

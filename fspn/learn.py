@@ -123,9 +123,7 @@ class Learner:
         others = np.setdiff1d(np.arange(len(scope)), group)
         high, rest = [scope[i] for i in group], [scope[i] for i in others]
         left = self.learn(data, rest) if rest else None
-        if self.settings.group == "tables" and all(
-            data.domain[v].is_coded for v in [*high, *rest]
-        ):
+        if self.settings.group == "tables" and all(data.domain[v].is_coded for v in [*high, *rest]):
             return self._tables(data, high, rest, dependence[np.ix_(group, others)], left)
         right = self._conditional(data, high, rest)
         return right if left is None else Factorize(left, right)
@@ -187,9 +185,7 @@ class Learner:
         r"""The right child, :math:`\Pr(H \mid W)`."""
         if data.n_rows < self.settings.min_rows or not self._depends(data, scope, given):
             return self._multi_leaf(data, scope)
-        cut = self.settings.split(
-            data, scope, given, self.settings.oracle, self.rng
-        )
+        cut = self.settings.split(data, scope, given, self.settings.oracle, self.rng)
         if cut is None:
             return self._multi_leaf(data, scope)
         sides = [data.take(cut.first), data.take(~cut.first)]

@@ -88,7 +88,9 @@ def _add_pairs(
     on the sample tells which pairs take part in good structures.
     """
     screen = _screening_scores(scores, rng)
-    sampled = _single_parents(screen, np.array([[(p,) in own for p in range(len(sets))] for own in sets]))
+    sampled = _single_parents(
+        screen, np.array([[(p,) in own for p in range(len(sets))] for own in sets])
+    )
     for child, own in enumerate(sampled):
         singles = sorted((key for key in own if key), key=lambda key: -own[key])
         names = sorted(key[0] for key in singles[:PAIR_CANDIDATES])
@@ -196,7 +198,9 @@ def _climb(
             for step in (-1, 1):
                 gain, here = 0.0, place
                 while 0 <= here + step < m:
-                    gain += _swap(here, min(here, here + step), order, position, own, start, flat, values)
+                    gain += _swap(
+                        here, min(here, here + step), order, position, own, start, flat, values
+                    )
                     here += step
                     if gain > best_gain:
                         best_gain, best_place = gain, here

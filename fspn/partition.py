@@ -96,9 +96,7 @@ def _left_over(
     return total / data.n_rows
 
 
-def _candidate_cuts(
-    data: Slice, variable: int, tries: int, rng: np.random.Generator
-) -> list[Cut]:
+def _candidate_cuts(data: Slice, variable: int, tries: int, rng: np.random.Generator) -> list[Cut]:
     values = data.values(variable)
     distinct = np.unique(values)
     described = data.domain[variable]

@@ -85,7 +85,9 @@ def _thresholds(params: Mapping[str, Any], preset: Preset) -> tuple[float, float
             "correlated at once; choose tau_low <= tau_high"
         )
     # One threshold alone moves the other's default out of its way.
-    tau_low = low if low is not None else min(preset.tau_low, preset.tau_low if high is None else high)
+    tau_low = (
+        low if low is not None else min(preset.tau_low, preset.tau_low if high is None else high)
+    )
     tau_high = high if high is not None else max(preset.tau_high, tau_low)
     return float(tau_low), float(tau_high)
 

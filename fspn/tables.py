@@ -184,9 +184,7 @@ def _offset_rung(
     )
 
 
-def _offset_left_out(
-    table: CodedTable, child: int, offset: OffsetRung, cells: Cells
-) -> np.ndarray:
+def _offset_left_out(table: CodedTable, child: int, offset: OffsetRung, cells: Cells) -> np.ndarray:
     """The left-out probability of each cell under the offset law."""
     parents = np.column_stack(np.unravel_index(cells.keys, offset.sizes))
     residual = offset.child_values[cells.codes] - offset.centre(parents)

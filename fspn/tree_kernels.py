@@ -7,15 +7,17 @@ from math import exp, log
 import numpy as np
 from numba import njit, prange
 
+from fspn.elimination import eliminate
 from fspn.kernels import (
     BLOCK,
     FACTORIZE,
+    FIRST,
+    KEPT,
     PRODUCT,
     SUM,
     UNI_LEAF,
     VARIABLES,
-    eliminate,
-    scratch_size,
+    new_state,
 )
 
 
@@ -135,12 +137,12 @@ def _push(frames, depth, node, saved_top, top):
 
 
 @njit(cache=True, nogil=True)
-def _enter_block(frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer, saved, scratch):
+def _enter_block(frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer, saved, V, F, W):
     """Eliminate a block's own variables. Returns (log-value, buffer needed); the value is final
     where nothing lies below the block, else the scale of the message that the frame then holds."""
     block = ints[frame[NODE] + 3]
     scale, start, cells, top, n_kept = eliminate(
-        block, ints, tables, numbers, lo, hi, w, weights, keep, buffer, frame[TOP], scratch
+        ints, tables, numbers, block, lo, hi, w, weights, keep, V, F, W, buffer, frame[TOP]
     )
     if top < 0:
         return 0.0, -top
@@ -150,7 +152,7 @@ def _enter_block(frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer,
         return scale + log(buffer[start]), 0
     sp = frame[SAVED]
     for d in range(n_kept):
-        v = ints[ints[block + VARIABLES + scratch[d]]]
+        v = ints[ints[block + VARIABLES + F[len(F) - KEPT, FIRST + d]]]
         saved[sp + 3 * d], saved[sp + 3 * d + 1], saved[sp + 3 * d + 2] = v, lo[v], hi[v]
     frame[SAVED], frame[TOP] = sp + 3 * n_kept, top
     frame[START], frame[CELLS], frame[N_KEPT] = start, cells, n_kept
@@ -169,7 +171,7 @@ def _leaf(node, ints, tables, numbers, lo, hi, w, weights):
 @njit(cache=True, nogil=True)
 def evaluate(
     root, ints, tables, numbers, lo, hi, w, weights, sizes, keep,
-    buffer, frames, partial, saved, scratch,
+    buffer, frames, partial, saved, V, F, W,
 ):  # fmt: skip
     """The log-probability of the event on a node; a second value > 0 asks for a larger buffer.
 
@@ -239,8 +241,8 @@ def evaluate(
         elif kind == BLOCK:
             if step == 0:
                 value, need = _enter_block(
-                    frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer, saved, scratch
-                )
+                    frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer, saved, V, F, W
+                )  # fmt: skip
                 if need > 0:
                     return 0.0, need
                 if value == -np.inf or ints[node + 4] < 0:
@@ -294,11 +296,11 @@ def run_events(root, ints, tables, numbers, lower, upper, w, weights, sizes, dep
     frames = np.empty((depth[0], FRAME), dtype=np.int64)
     partial = np.empty((depth[0], 2))
     saved = np.empty(depth[1], dtype=np.int64)
-    scratch = np.empty(scratch_size(depth[2]), dtype=np.int64)
+    V, F, W = new_state(depth[2])
     for q in range(lower.shape[0]):
         value, need = evaluate(
             root, ints, tables, numbers, lower[q], upper[q], w[q], weights, sizes, keep,
-            buffer, frames, partial, saved, scratch,
+            buffer, frames, partial, saved, V, F, W,
         )  # fmt: skip
         if need > 0:
             return need
@@ -335,7 +337,7 @@ def run_boxes(root, ints, tables, numbers, sizes, depth, lower, upper, values, s
     frames = np.empty((depth[0], FRAME), dtype=np.int64)
     partial = np.empty((depth[0], 2))
     saved = np.empty(depth[1], dtype=np.int64)
-    scratch = np.empty(scratch_size(depth[2]), dtype=np.int64)
+    V, F, W = new_state(depth[2])
     for q in range(lower.shape[0]):
         for v in range(m):
             first, last = starts[v], starts[v + 1]
@@ -344,7 +346,7 @@ def run_boxes(root, ints, tables, numbers, sizes, depth, lower, upper, values, s
             hi[v] = (last if np.isnan(b) else _first_above(values, first, last, b)) - first - 1
         value, need = evaluate(
             root, ints, tables, numbers, lo, hi, w, weights, sizes, keep,
-            buffer, frames, partial, saved, scratch,
+            buffer, frames, partial, saved, V, F, W,
         )  # fmt: skip
         if need > 0:
             return need

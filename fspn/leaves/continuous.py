@@ -122,9 +122,7 @@ def fit_continuous(values: np.ndarray, alpha: float, seed: int) -> Univariate:
         values = values[np.sort(chosen)]
     candidates: list[Univariate] = [_single_gaussian(values)]
     distinct = len(np.unique(values))
-    candidates += [
-        _mixture(values, k) for k in range(2, MAX_COMPONENTS + 1) if distinct > 3 * k
-    ]
+    candidates += [_mixture(values, k) for k in range(2, MAX_COMPONENTS + 1) if distinct > 3 * k]
     candidates += [_histogram(values, bins, alpha) for bins in HISTOGRAM_BINS if distinct > bins]
     return min(candidates, key=lambda candidate: _bic(candidate, values))
 
