@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fspn.compile import compile_fspn
 from fspn.data import Slice
+from fspn.engine import Engine
 from fspn.event import CodeRange, Events, RealPoint
 from fspn.infer import log_probability
 from fspn.leaves.base import Univariate
@@ -64,9 +66,14 @@ def fit_multi_leaf(
         return MultiLeaf(variables, tree)
     joint = _joint(data, variables, alpha)
     price = 0.5 * tree.n_parameters * np.log(max(data.n_rows, 2)) / max(data.n_rows, 1)
-    rows = _sample(data, rng)
-    tree_score = float(tree.log_probability(point_events(rows, variables), variables).mean())
+    tree_score = _mean_score(tree.root, _sample(data, rng), variables)
     return MultiLeaf(variables, joint if joint.left_out > tree_score - price else tree)
+
+
+def _mean_score(root: Node, data: Slice, scope: Sequence[int]) -> float:
+    """The mean log-likelihood of the rows, by the engine: the reference is for few rows."""
+    program = compile_fspn(root, [variable.size for variable in data.domain.variables])
+    return float(Engine(program, data.domain).log_probability(point_events(data, scope)).mean())
 
 
 def _joint(data: Slice, variables: tuple[int, ...], alpha: float) -> SparseJoint:
