@@ -106,7 +106,7 @@ def optimum_rows(dataset: str, learner: str, n_rows: int, cache_dir: Path) -> It
     """Training likelihood as learned and after the EM step; nothing if there is no sum node."""
     settings = yaml.safe_load((conf_dir() / "dataset" / f"{dataset}.yaml").read_text("utf-8"))
     data = load({**settings, "train_rows": n_rows}, 0, cache_dir)
-    domains: dict[Hashable, np.ndarray] = {**data.domains}
+    domains: dict[Hashable, np.ndarray] = dict(data.domains.items())
     model = FSPN(random_state=0, **LEARNERS[learner]).fit(data.train, domains)
     sums = list(reached_sums(model.root_))
     if not sums:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from experiments.records import Store
 from experiments.report import tables
 from experiments.report.claim_list import CLAIMS
 from experiments.report.claims import Entry, Evidence, claims_table, ledger
@@ -154,7 +155,8 @@ def _thresholds(sources: Sources) -> Section:
 
 def _structures(sources: Sources) -> Section:
     names = [f"rdc_{round(100 * level):02d}" for level in LEVELS]
-    pictures, gaps = structure_pictures(sources.results_dir, names, sources.figures)
+    study = Store.of(sources.results_dir, sources.rows.study).folder
+    pictures, gaps = structure_pictures(study, names, sources.figures)
     intro = "The learned FSPNs: node kinds by shape, as in the paper's Figure 1."
     return Section("structures", "Structures", intro, tuple(pictures), gaps=tuple(gaps))
 

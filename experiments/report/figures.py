@@ -245,7 +245,8 @@ def _by_row(handles: list[Any], columns: int) -> list[Any]:
 
 def _lines_text(ours: Numbers) -> str:
     texts = {
-        FLOOR: "Dotted: the generating DAG with fitted parameters, the statistical floor. ",
+        FLOOR: "Dotted: the generating DAG with one fitted table per variable, the floor of "
+        "models that keep such tables; sharing parameters between their rows can go below it. ",
         CEILING: "Dash-dotted grey: independent columns, the ceiling. ",
     }
     return "".join(text for model, text in texts.items() if model in ours.models)

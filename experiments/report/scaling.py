@@ -89,6 +89,7 @@ def figure_scaling(
 ) -> Picture:
     """Query time over node count, with the fitted power laws."""
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import NullFormatter
 
     with paper_style():
         figure, axis = plt.subplots(figsize=(4.6, 3.2))
@@ -101,6 +102,8 @@ def figure_scaling(
                 _draw(axis, fit, style.color, style.marker, words, "-")
         axis.set_xscale("log")
         axis.set_yscale("log")
+        for side in (axis.xaxis, axis.yaxis):
+            side.set_minor_formatter(NullFormatter())
         axis.set_xlabel("Number of nodes $n$")
         axis.set_ylabel("Inference Time (ms)")
         if axis.get_legend_handles_labels()[1]:

@@ -15,10 +15,13 @@ def structure_pictures(
     """The structure of `models/<dataset>-fspn.fspn` for every dataset that has one."""
     pictures: list[Picture] = []
     gaps: list[Gap] = []
-    for dataset in datasets:
-        path = results_dir / "models" / f"{dataset}-fspn.fspn"
-        if not path.is_file():
-            gaps.append(Gap(f"structure of FSPN on {dataset}", f"no saved model {path.name}"))
+    models = {dataset: results_dir / "models" / f"{dataset}-fspn.fspn" for dataset in datasets}
+    absent = [dataset for dataset, path in models.items() if not path.is_file()]
+    if absent:
+        why = "no saved model in models/<dataset>-fspn.fspn"
+        gaps.append(Gap(f"structure of FSPN on {', '.join(absent)}", why))
+    for dataset, path in models.items():
+        if dataset in absent:
             continue
         try:
             pictures.append(figure_structure(path, dataset, folder))
@@ -29,9 +32,7 @@ def structure_pictures(
 
 def figure_structure(path: Path, dataset: str, folder: Path) -> Picture:
     """Draw one saved model, as in the paper's Figure 1."""
-    from fspn.draw import draw
-
-    from fspn import FSPN
+    from fspn import FSPN, draw
 
     model = FSPN.load(path)
     name = f"structure_{dataset}"

@@ -12,6 +12,7 @@ from experiments.report.scaling import figure_scaling
 from experiments.report.structures import structure_pictures
 from experiments.report.style import LOOKS, inline_svg
 from experiments.report.thresholds import grid_of, threshold_pictures
+from fspn import FSPN
 from tests.report import fake
 
 EMPTY = Numbers({}, {})
@@ -124,6 +125,16 @@ def test_a_missing_or_foreign_model_file_is_a_gap(tmp_path):
     pictures, gaps = structure_pictures(tmp_path, ["rdc_07", "rdc_65"], tmp_path)
     assert pictures == []
     assert [gap.what.rpartition(" ")[2] for gap in gaps] == ["rdc_07", "rdc_65"]
+
+
+def test_a_saved_model_is_drawn(tmp_path):
+    model = FSPN(random_state=0).fit(np.random.default_rng(0).integers(0, 3, (200, 3)))
+    (tmp_path / "models").mkdir()
+    model.save(tmp_path / "models" / "rdc_65-fspn.fspn")
+    (picture,), gaps = structure_pictures(tmp_path, ["rdc_65"], tmp_path / "figures")
+    assert gaps == []
+    ET.fromstring(picture.svg)
+    assert (tmp_path / "figures" / "structure_rdc_65.png").stat().st_size > 1000
 
 
 def test_gaps_of_a_study_say_which_and_why():

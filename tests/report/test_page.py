@@ -54,7 +54,7 @@ def test_gaps_are_named_on_the_page(page):
         "MSPN on rdc_37",
         "the smooth family",
         "SPN-BTB and SPGM",
-        "structure of FSPN on rdc_65",
+        "structure of FSPN on rdc_07, rdc_21",
         "dataset mine",
     ):
         assert words in page
