@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -86,6 +87,10 @@ class FSPNModel(DensityModel):
         part, whole = np.split(self._boxes(np.where(free, 0, codes), last), 2)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(whole > 0, part / whole, np.nan)
+
+    def save(self, path: Path) -> None:
+        """Writes the fitted FSPN; `FSPN.load` reads it."""
+        self.model.save(path)
 
     def _footprint(self) -> Footprint:
         model = self.model

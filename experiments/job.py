@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from experiments import tracking
 from experiments.config import ConfigError, JobConfig
@@ -20,7 +20,7 @@ from experiments.datasets import load
 from experiments.evaluate import evaluate
 from experiments.fingerprint import code_version, commit, data_digest, fingerprint
 from experiments.locks import Machine, locked
-from experiments.records import ResultRow, Store, collect, is_disk_full
+from experiments.records import ResultRow, Store, collect, disk_full_is_clear, is_disk_full
 from experiments.search import SearchResult, search
 from experiments.types import Dataset
 
@@ -77,6 +77,7 @@ def _run(
             )
             row = _with_search(row, config, found)
             row, queries = evaluate(found.model, dataset, row, config.kl, config.timing, machine)
+            _save(found.model, config, store)
         except Exception as error:
             if is_disk_full(error):
                 raise
@@ -88,6 +89,27 @@ def _run(
         store.write(row, queries)
         run.close("FAILED" if row.status == "failed" else "FINISHED")
     return row
+
+
+@runtime_checkable
+class Saves(Protocol):
+    """A model that can be kept."""
+
+    def save(self, path: Path) -> None:
+        """Write the fitted model to one file."""
+
+
+def _save(model: object, config: JobConfig, store: Store) -> None:
+    """Keep a model that can be kept as `models/<dataset>-<model>[-<seed>].fspn` of its study."""
+    if not isinstance(model, Saves) or config.variant:
+        return
+    seed = f"-{config.seed}" if config.seed else ""
+    path = store.folder / "models" / f"{config.dataset['name']}-{config.model.name}{seed}.fspn"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}")
+    with disk_full_is_clear(path):
+        model.save(part)
+    part.replace(path)
 
 
 @contextmanager

@@ -99,6 +99,19 @@ def test_like_takes_the_setting_that_another_model_chose(config):
         run_job(replace(copy, seed=1))
 
 
+def test_a_model_that_can_be_saved_is_kept_with_its_study(config):
+    model = ModelConfig("fragile", "tests.experiments.tiny.Fragile", {"alpha": 7.0})
+    job = replace(config, model=model, search=SearchConfig(), variant="")
+    run_job(job)
+    run_job(replace(job, seed=2))
+    run_job(replace(config, variant=""))
+    folder = Store.of(config.results_dir, "single").folder / "models"
+    assert {p.name: p.read_text() for p in folder.iterdir()} == {
+        "rdc_07-fragile.fspn": "alpha 7.0",
+        "rdc_07-fragile-2.fspn": "alpha 7.0",
+    }
+
+
 def test_a_full_disk_stops_the_job_and_leaves_no_row(config, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")

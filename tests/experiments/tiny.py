@@ -99,6 +99,9 @@ class Fragile(Independent):
             raise ArithmeticError("told to fail")
         return super().fit(table, domains, seed)
 
+    def save(self, path: Path) -> None:
+        path.write_text(f"alpha {self.alpha}")
+
 
 def fragile(params: Mapping[str, object]) -> DensityModel:
     """Builds a `Fragile` model from a setting."""
