@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.report.build import Sources, build, summary
+from experiments.report.freeze import freeze
 from experiments.report.page import Report
 from experiments.report.paper import FOLDER, load_paper
 from experiments.report.rows import RowsError, load_rows
@@ -29,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report = build(sources)
     print(summary(report))
     print(f"page: {out / 'index.html'}")
+    if options.freeze:
+        print(f"kept as the reference: {freeze(rows, report.entries, options.results)}")
     if not options.no_tracking:
         _log(report, sources)
     return 0
@@ -42,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--out", type=Path, help="where to write (default: the results folder)")
     add("--experiment", help="the study to report (default: the most complete one)")
     add("--paper", type=Path, default=FOLDER, help="folder of the paper's published numbers")
+    add("--freeze", action="store_true", help="keep rows and verdicts under reference/")
     add("--no-tracking", action="store_true", help="do not log the report to MLflow")
     return parser
 

@@ -65,6 +65,7 @@ def thresholds(level="95"):
             level,
             experiment="thresholds",
             label=f"rdc_{level}/{low}/{high}",
+            fingerprint=f"fake-thresholds-{level}-{low}-{high}",
             tau_low=low,
             tau_high=high,
             kl_mean=0.01 * (1 + low) / high,

@@ -1,0 +1,37 @@
+"""Keep rows and verdicts as the committed reference: `python -m experiments.report --freeze`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.records import COLUMNS, collect_queries
+from experiments.report import tables
+from experiments.report.claims import Entry, claims_table
+from experiments.report.rows import Rows
+
+FOLDER = "reference"
+
+
+def freeze(rows: Rows, entries: tuple[Entry, ...], results_dir: Path) -> Path:
+    """Write rows, per-query values and ledger to `reference/`; returns that folder.
+
+    A later `--rows reference/rows.csv` gives the same ledger, which a test checks.
+    """
+    folder = results_dir / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    rows.table[list(COLUMNS)].to_csv(folder / "rows.csv", index=False)
+    queries = collect_queries(results_dir, rows.of(rows.study))
+    if len(queries):
+        _rounded(queries).to_csv(folder / "queries.csv", index=False)
+    ledger = tables.to_csv(claims_table(entries))
+    (folder / "claims.csv").write_text(ledger, encoding="utf-8")
+    return folder
+
+
+def _rounded(queries: pd.DataFrame) -> pd.DataFrame:
+    """Six significant digits are enough to draw from, and keep the file small."""
+    numbers = queries.select_dtypes("float").columns
+    shown = {name: [float(f"{value:.6g}") for value in queries[name]] for name in numbers}
+    return queries.assign(**shown).drop(columns="fingerprint")
