@@ -9,9 +9,9 @@ import time
 from experiments.records import collect
 from tests.experiments.tiny import finish, start
 
-SEEDS = 8
+SEEDS = 6
 PLAN = f"plan={{stages: [{{seed: {list(range(SEEDS))}}}], workers: 2, report: false}}"
-ROUNDS = 4
+ROUNDS = 3
 
 
 def kill_after_some_progress(process, base, rng):
