@@ -156,7 +156,7 @@ def _thresholds(sources: Sources) -> Section:
 def _structures(sources: Sources) -> Section:
     names = [f"rdc_{round(100 * level):02d}" for level in LEVELS]
     study = Store.of(sources.results_dir, sources.rows.study).folder
-    pictures, gaps = structure_pictures(study, names, sources.figures)
+    pictures, gaps = structure_pictures((study, sources.results_dir), names, sources.figures)
     intro = "The learned FSPNs: node kinds by shape, as in the paper's Figure 1."
     return Section("structures", "Structures", intro, tuple(pictures), gaps=tuple(gaps))
 

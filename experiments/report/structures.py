@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from experiments.report.gaps import Gap
@@ -10,24 +10,35 @@ from experiments.report.style import Picture, inline_svg
 
 
 def structure_pictures(
-    results_dir: Path, datasets: Iterable[str], folder: Path
+    sources: Sequence[Path], datasets: Iterable[str], folder: Path
 ) -> tuple[list[Picture], list[Gap]]:
-    """The structure of `models/<dataset>-fspn.fspn` for every dataset that has one."""
+    """The structure of `models/<dataset>-fspn.fspn` for every dataset that has one.
+
+    Arguments:
+        sources: folders that may hold `models/`; the first that has a model counts.
+        datasets: names of datasets.
+        folder: where the pictures go.
+    """
     pictures: list[Picture] = []
     gaps: list[Gap] = []
-    models = {dataset: results_dir / "models" / f"{dataset}-fspn.fspn" for dataset in datasets}
-    absent = [dataset for dataset, path in models.items() if not path.is_file()]
+    models = {dataset: _find(sources, dataset) for dataset in datasets}
+    absent = [dataset for dataset, path in models.items() if path is None]
     if absent:
         why = "no saved model in models/<dataset>-fspn.fspn"
         gaps.append(Gap(f"structure of FSPN on {', '.join(absent)}", why))
     for dataset, path in models.items():
-        if dataset in absent:
+        if path is None:
             continue
         try:
             pictures.append(figure_structure(path, dataset, folder))
         except (ImportError, OSError, ValueError) as error:
             gaps.append(Gap(f"structure of FSPN on {dataset}", f"{type(error).__name__}: {error}"))
     return pictures, gaps
+
+
+def _find(sources: Sequence[Path], dataset: str) -> Path | None:
+    paths = [source / "models" / f"{dataset}-fspn.fspn" for source in sources]
+    return next((path for path in paths if path.is_file()), None)
 
 
 def figure_structure(path: Path, dataset: str, folder: Path) -> Picture:

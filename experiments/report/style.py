@@ -59,9 +59,9 @@ class Look:
 
 LOOKS = {
     "mspn": Look("#b3508f", "^"),
-    "mspn_stock": Look("#7a2e5e", "v"),
+    "mspn_stock": Look("#7a2e5e", ">"),
     "spn_btb": Look("#000000", "+", 7.0),
-    "spgm": Look("#0072b2", "o"),
+    "spgm": Look("#0072b2", "v"),
     "bn_dag": Look("#e69f00", "s"),
     "bn_tree": Look("#009e73", "*", 8.0),
     "fspn": Look("#c83200", "o", 6.5),
