@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import log
 
 import numpy as np
-from numba import njit
 
 from fspn.kernels import (
     AT,
@@ -40,6 +39,7 @@ from fspn.kernels import (
     hang,
     hang_weights,
     insert,
+    kernel,
     multiply,
     open_dims,
     place_of,
@@ -54,7 +54,7 @@ from fspn.kernels import (
 )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _write(ints, tables, numbers, V, F, W, block, i, n_factors, buffer, top):
     """One table as dense factor number ``n_factors``; returns the new top."""
     dims = len(F) - OTHERS
@@ -68,7 +68,7 @@ def _write(ints, tables, numbers, V, F, W, block, i, n_factors, buffer, top):
     return top
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _place_tables(ints, tables, numbers, V, F, W, block, weights, buffer, top):
     """Hang every table that matters under the variable that is summed out first.
 
@@ -114,7 +114,7 @@ def _place_tables(ints, tables, numbers, V, F, W, block, weights, buffer, top):
     return scale + log(product), n_factors, top
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _driver(ints, V, F, block, v):
     """The table to read sparsely: v's own if it waits, else the one with most open variables.
 
@@ -134,7 +134,7 @@ def _driver(ints, V, F, block, v):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _write_others(ints, tables, numbers, V, F, W, block, v, driver, n_factors, buffer, top):
     """All tables that wait for v, except one, as dense factors; (number of factors, new top)."""
     i = V[TABLES, v]
@@ -146,7 +146,7 @@ def _write_others(ints, tables, numbers, V, F, W, block, v, driver, n_factors, b
     return n_factors, top
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _only_parents(ints, V, F, v, var):
     """Whether all factors that wait for v speak of the driver's parents alone."""
     f = V[FACTORS, v]
@@ -161,7 +161,7 @@ def _only_parents(ints, V, F, v, var):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _sum_out(ints, tables, numbers, V, F, W, block, v, n_factors, dims, buffer, top):
     """Sum v out of everything that waits for it.
 
@@ -186,6 +186,14 @@ def _sum_out(ints, tables, numbers, V, F, W, block, v, n_factors, dims, buffer, 
     n = union(V, F, V[FACTORS, v], v, others)
     if n < 0:
         return 0, 0, n_factors, -TOO_MANY_DIMS
+    if not sparse and _count(F, V[FACTORS, v]) <= MAX_PLACES:
+        for d in range(n):
+            F[dims, FIRST + d] = F[others, FIRST + d]
+        start, top = top, top + count_cells(V, F, dims, n)
+        if top > len(buffer):
+            return 0, 0, n_factors, -top
+        sum_dense(V, F, W, v, V[FACTORS, v], dims, n, start, buffer)
+        return start, n, n_factors, top
     f = V[FACTORS, v]
     F[others, FIRST + n] = v
     if f >= 0 and F[f, LINK] < 0:
@@ -212,16 +220,29 @@ def _sum_out(ints, tables, numbers, V, F, W, block, v, n_factors, dims, buffer, 
             ints, tables, numbers, V, F, W, v, var, message, n, others, dims, top, buffer
         )
         return start, n, n_factors, top
-    for d in range(n):
+    # Too many factors to follow at once: their product is one factor.
+    F[n_factors, AT], F[n_factors, DIMS], F[n_factors, LINK] = message, n + 1, -1
+    for d in range(n + 1):
+        F[n_factors, FIRST + d] = F[others, FIRST + d]
         F[dims, FIRST + d] = F[others, FIRST + d]
     start, top = top, top + count_cells(V, F, dims, n)
     if top > len(buffer):
         return 0, 0, n_factors, -top
-    sum_dense(V, F, v, message, dims, n, start, buffer)
+    sum_dense(V, F, W, v, n_factors, dims, n, start, buffer)
     return start, n, n_factors, top
 
 
-@njit(cache=True, nogil=True)
+@kernel()
+def _count(F, head):
+    """How many factors a list holds."""
+    n = 0
+    while head >= 0:
+        n += 1
+        head = F[head, LINK]
+    return n
+
+
+@kernel()
 def eliminate(ints, tables, numbers, block, lo, hi, weight_of, weights, keep, V, F, W, buffer, top):
     """Sum a block's variables out, except external ones and those to keep.
 
@@ -259,7 +280,7 @@ def eliminate(ints, tables, numbers, block, lo, hi, weight_of, weights, keep, V,
     return _finish(V, F, k, scale, buffer, top)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _finish(V, F, k, scale, buffer, top):
     """The product of the factors that are left, over the kept variables."""
     head, kept = V[FACTORS, k], len(F) - KEPT

@@ -16,8 +16,9 @@ An event is, per variable, the range ``lower .. upper`` of codes and optionally 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -31,6 +32,9 @@ WIDTH, INDEX, KEYS, N_ROWS, STARTS, SYMBOLS, SHARES, TAILS = range(8)
 BY_SYMBOL, SYMBOL_KEYS, SYMBOL_SHARES, RUNG = 8, 9, 10, 11
 
 MAX_DIMS = 24
+
+# Sums may be reordered (and so run in parallel lanes); nothing else of IEEE arithmetic is given up.
+REORDER = {"reassoc", "contract"}
 TINY = 1e-120
 TOO_MANY_DIMS = 1 << 40
 
@@ -63,6 +67,15 @@ EXTENT, COUNT, PLACE, STEP = range(4)
 MAX_PLACES = 10
 
 
+def kernel(**options: Any) -> Callable[[Any], Any]:
+    """Compile a function that allocates nothing.
+
+    Without numba's reference counts, whose atomic operations on every array argument of every call
+    took more than half of the time.
+    """
+    return njit(cache=True, nogil=True, _nrt=False, **options)
+
+
 @njit(cache=True, nogil=True)
 def new_state(k):
     """V, F and W for blocks of up to k variables."""
@@ -71,7 +84,7 @@ def new_state(k):
     return variables, factors, np.empty((STEP + MAX_PLACES, MAX_DIMS), dtype=np.int64)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _row_of(ints, tables, rung, key):
     """The row of a rung for a key, or -1."""
     if ints[rung + INDEX] >= 0:
@@ -88,7 +101,7 @@ def _row_of(ints, tables, rung, key):
     return low - first if low < end and tables[low] == key else -1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _share(ints, tables, numbers, rung, row, x):
     """The share of one code in a row."""
     starts, symbols = ints[rung + STARTS] + row, ints[rung + SYMBOLS]
@@ -105,7 +118,7 @@ def _share(ints, tables, numbers, rung, row, x):
     return 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def point(ints, tables, numbers, V, var, x):
     """P(x | current codes of the parents) by climbing the ladder."""
     p = numbers[ints[var + BASE] + x]
@@ -124,7 +137,7 @@ def point(ints, tables, numbers, V, var, x):
     return p
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def advance(V, F, dims, n):
     """The next cell of some dimensions, the last one fastest; after the last cell, the first."""
     for d in range(n - 1, -1, -1):
@@ -135,7 +148,7 @@ def advance(V, F, dims, n):
         V[CODE, v] = V[LOW, v]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def place_of(V, F, dims, n):
     """Where the current cell lies in a factor with the given dimensions."""
     index = np.int64(0)
@@ -145,7 +158,7 @@ def place_of(V, F, dims, n):
     return index
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def insert(V, F, dims, n, v):
     """Add a variable to dimensions sorted by falling rank, once; returns how many there are."""
     for d in range(n):
@@ -159,7 +172,7 @@ def insert(V, F, dims, n, v):
     return n + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_cells(V, F, dims, n):
     cells = np.int64(1)
     for d in range(n):
@@ -167,7 +180,7 @@ def count_cells(V, F, dims, n):
     return cells
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _stride(V, F, dims, n, v):
     """How far apart neighbouring codes of v lie in a factor."""
     stride = np.int64(1)
@@ -178,7 +191,7 @@ def _stride(V, F, dims, n, v):
     return stride
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def open_dims(ints, V, F, i, var, dims):
     """The open variables of a table, sorted; -1 where there are too many."""
     n = 0
@@ -194,7 +207,7 @@ def open_dims(ints, V, F, i, var, dims):
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def hang(V, F, k, f, start, dims, n):
     """Store dense factor f under the variable that is summed out first, or with the kept ones."""
     F[f, AT], F[f, DIMS] = start, n
@@ -206,7 +219,7 @@ def hang(V, F, k, f, start, dims, n):
     V[FACTORS, bucket] = f
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _loop_over(V, F, W, dims, n):
     """Start a loop over the cells of some dimensions."""
     for d in range(n):
@@ -215,7 +228,7 @@ def _loop_over(V, F, W, dims, n):
         W[COUNT, d] = 0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _follow_factor(V, F, W, place, dims, n, factor, n_factor):
     """Let a place move along in a factor (or list of dimensions) from its first cell."""
     W[PLACE, place] = 0
@@ -229,7 +242,7 @@ def _follow_factor(V, F, W, place, dims, n, factor, n_factor):
             stride *= V[HIGH, u] - V[LOW, u] + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _follow_key(ints, V, F, W, place, dims, n, var, width):
     """Let a place move along as the key of the first ``width`` parents."""
     key, parents = np.int64(0), var + FIRST_PARENT
@@ -246,7 +259,7 @@ def _follow_key(ints, V, F, W, place, dims, n, var, width):
     W[PLACE, place] = key
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _next_line(W, n, n_places):
     """Move to the next line, a run of the last dimension."""
     for d in range(n - 2, -1, -1):
@@ -260,7 +273,7 @@ def _next_line(W, n, n_places):
         W[COUNT, d] = 0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def write_table(ints, tables, numbers, V, F, W, i, var, dims, n, start, buffer):
     """The table of variable i as a dense factor over its open dimensions."""
     if V[LOW, i] == V[HIGH, i]:
@@ -283,7 +296,7 @@ def write_table(ints, tables, numbers, V, F, W, i, var, dims, n, start, buffer):
         _next_line(W, n_rows + 1, 1 + ints[var + RUNGS])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _write_row(ints, tables, numbers, V, W, i, var, target, step, buffer):
     """One row P(. | u); places 1, 2, ... of W are the keys of u on every rung."""
     low, high = V[LOW, i], V[HIGH, i]
@@ -306,7 +319,7 @@ def _write_row(ints, tables, numbers, V, W, i, var, target, step, buffer):
         rung += RUNG
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _write_column(ints, tables, numbers, V, F, W, i, var, dims, n, start, buffer):
     """P(x | u) of the known x over the open parents."""
     cells, x = count_cells(V, F, dims, n), V[LOW, i]
@@ -318,7 +331,10 @@ def _write_column(ints, tables, numbers, V, F, W, i, var, dims, n, start, buffer
         _loop_over(V, F, W, dims, n)
         _follow_key(ints, V, F, W, 0, dims, n, var, ints[rung + WIDTH])
         extent, step, tails = W[EXTENT, n - 1], W[STEP, n - 1], ints[rung + TAILS]
-        listed = ints[rung + INDEX] >= 0 and _covers(ints, F, var, ints[rung + WIDTH], dims, n)
+        # A list pays where many rows are open; for a single run of rows it is slower than looking.
+        listed = (
+            n > 1 and ints[rung + INDEX] >= 0 and _covers(ints, F, var, ints[rung + WIDTH], dims, n)
+        )
         for line in range(start, start + cells, extent):
             key = W[PLACE, 0]
             for c in range(line, line + extent):
@@ -333,7 +349,7 @@ def _write_column(ints, tables, numbers, V, F, W, i, var, dims, n, start, buffer
         rung += RUNG
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _covers(ints, F, var, width, dims, n):
     """Whether all dimensions are among the first ``width`` parents."""
     for d in range(n):
@@ -345,7 +361,7 @@ def _covers(ints, F, var, width, dims, n):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _add_listed(ints, tables, numbers, V, F, var, rung, x, dims, n, start, buffer):
     """Add the shares of code x in all rows that the event allows, from the list of its rows."""
     parents, width = var + FIRST_PARENT, ints[rung + WIDTH]
@@ -366,7 +382,7 @@ def _add_listed(ints, tables, numbers, V, F, var, rung, x, dims, n, start, buffe
             buffer[start + cell] += numbers[ints[rung + SYMBOL_SHARES] + e]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def union(V, F, head, v, dims):
     """The dimensions of all factors in a list, without v; -1 where there are too many."""
     n = 0
@@ -381,7 +397,7 @@ def union(V, F, head, v, dims):
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def multiply(V, F, W, head, v, dims, n, start, buffer):
     """M[others, v]: the product of all factors in a list; ones where the list is empty."""
     width = V[HIGH, v] - V[LOW, v] + 1
@@ -401,18 +417,42 @@ def multiply(V, F, W, head, v, dims, n, start, buffer):
         f = F[f, LINK]
 
 
-@njit(cache=True, nogil=True)
-def sum_dense(V, F, v, message, dims, n, start, buffer):
-    """Sum v out of M[others, v]."""
-    width = V[HIGH, v] - V[LOW, v] + 1
-    for c in range(count_cells(V, F, dims, n)):
-        total = 0.0
-        for x in range(message + c * width, message + (c + 1) * width):
-            total += buffer[x]
-        buffer[start + c] = total
+@kernel(fastmath=REORDER)
+def sum_dense(V, F, W, v, head, dims, n, start, buffer):
+    """Sum v out of the product of all factors in a list, without writing the product down.
+
+    ``dims`` are the dimensions of the result; there is room for v behind them.
+    """
+    F[dims, FIRST + n] = v
+    _loop_over(V, F, W, dims, n + 1)
+    n_factors = 0
+    f = head
+    while f >= 0:
+        _follow_factor(V, F, W, n_factors, dims, n + 1, f, F[f, DIMS])
+        W[PLACE, n_factors] = F[f, AT]
+        n_factors += 1
+        f = F[f, LINK]
+    width = W[EXTENT, n]
+    for c in range(start, start + count_cells(V, F, dims, n)):
+        first, total = W[PLACE, 0], 0.0
+        if n_factors == 1:
+            for x in range(width):
+                total += buffer[first + x]
+        elif n_factors == 2:
+            second = W[PLACE, 1]
+            for x in range(width):
+                total += buffer[first + x] * buffer[second + x]
+        else:
+            for x in range(width):
+                value = buffer[first + x]
+                for j in range(1, n_factors):
+                    value *= buffer[W[PLACE, j] + x]
+                total += value
+        buffer[c] = total
+        _next_line(W, n + 1, n_factors)
 
 
-@njit(cache=True, nogil=True)
+@kernel(fastmath=REORDER)
 def sum_child(ints, tables, numbers, V, F, W, x, var, message, n_other, others, dims, top, buffer):
     """Sum x out of M[others, x] P(x | u), reading the table of x sparsely.
 
@@ -460,7 +500,7 @@ def sum_child(ints, tables, numbers, V, F, W, x, var, message, n_other, others, 
     return below, n, top
 
 
-@njit(cache=True, nogil=True)
+@kernel(fastmath=REORDER)
 def _refine(ints, tables, numbers, W, rung, n, low, high, message, below, here, cells, buffer):
     """One rung of :func:`sum_child`; the places are the key, the cell below, and the row of M."""
     symbols, shares = ints[rung + SYMBOLS], ints[rung + SHARES]
@@ -488,7 +528,7 @@ def _refine(ints, tables, numbers, W, rung, n, low, high, message, below, here, 
         _next_line(W, n, 3)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sum_parent(
     ints, tables, numbers, V, F, W, x, var, v, message, others, n_other, dims, n, start, buffer, top
 ):
@@ -534,7 +574,7 @@ def sum_parent(
     return top + rest_cells
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _spread(ints, tables, numbers, rung, key, weight, low, high, target, step, buffer):
     """Add a weighted row's entries to the result; returns the weight of its tail."""
     row = _row_of(ints, tables, rung, key)
@@ -548,7 +588,7 @@ def _spread(ints, tables, numbers, rung, key, weight, low, high, target, step, b
     return weight * numbers[ints[rung + TAILS] + row]
 
 
-@njit(cache=True, nogil=True)
+@kernel(fastmath=REORDER)
 def rescale(buffer, start, cells):
     """Divide a factor by its largest value where that is tiny; the logarithm that was taken out,
     minus infinity where the factor is zero everywhere."""
@@ -564,7 +604,7 @@ def rescale(buffer, start, cells):
     return log(top)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def read_event(ints, V, block, lo, hi, weight_of, keep):
     """The event on a block's own variables, and which of them matter; False if it is empty."""
     k, n_external, order = ints[block + SIZE], ints[block + EXTERNAL], ints[block + ORDER]
@@ -591,7 +631,7 @@ def read_event(ints, V, block, lo, hi, weight_of, keep):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def hang_weights(V, F, k, i, f, weights, buffer, top):
     """The event's weights of an open variable as a factor of their own; returns the new top."""
     width = V[HIGH, i] - V[LOW, i] + 1

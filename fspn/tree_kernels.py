@@ -17,11 +17,12 @@ from fspn.kernels import (
     SUM,
     UNI_LEAF,
     VARIABLES,
+    kernel,
     new_state,
 )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _constrained(node, ints, lo, hi, w, sizes):
     """Whether the event says anything about the node's scope."""
     scope = ints[node + 2]
@@ -32,7 +33,7 @@ def _constrained(node, ints, lo, hi, w, sizes):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _range_mass(pmf, cumulative, low, high, w, weights, numbers):
     """The probability of a range of codes, weighted where the event has weights."""
     if low > high:
@@ -47,7 +48,7 @@ def _range_mass(pmf, cumulative, low, high, w, weights, numbers):
     return numbers[cumulative + high + 1] - numbers[cumulative + low]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _joint(node, ints, tables, numbers, lo, hi, w, weights):
     """A sparse joint table plus its product term."""
     n, variables = ints[node + 3], ints[node + 4]
@@ -88,7 +89,7 @@ NODE, STEP, SAVED, TOP, START, CELLS, N_KEPT, BOX = range(8)
 FRAME = 8
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _narrow(box, ints, lo, hi, saved, sp):
     """Cut the event to a box; the sides as they were go to ``saved``. False if nothing is left."""
     alive = True
@@ -101,7 +102,7 @@ def _narrow(box, ints, lo, hi, saved, sp):
     return alive
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _widen(box, ints, lo, hi, saved, sp):
     """Undo :func:`_narrow`."""
     for c in range(ints[box + 1] - 1, -1, -1):
@@ -109,7 +110,7 @@ def _widen(box, ints, lo, hi, saved, sp):
         lo[v], hi[v] = saved[sp + 2 * c], saved[sp + 2 * c + 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _fix_cell(frame, cell, lo, hi, saved):
     """Set a block's outer variables to one cell of its message."""
     sp = frame[SAVED] - 3 * frame[N_KEPT]
@@ -120,7 +121,7 @@ def _fix_cell(frame, cell, lo, hi, saved):
         cell //= extent
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _free_cells(frame, lo, hi, saved):
     """Undo :func:`_fix_cell`."""
     sp = frame[SAVED] - 3 * frame[N_KEPT]
@@ -129,14 +130,14 @@ def _free_cells(frame, lo, hi, saved):
         lo[v], hi[v] = saved[sp + 3 * d + 1], saved[sp + 3 * d + 2]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _push(frames, depth, node, saved_top, top):
     frames[depth, NODE], frames[depth, STEP] = node, 0
     frames[depth, SAVED], frames[depth, TOP] = saved_top, top
     return depth + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _enter_block(frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer, saved, V, F, W):
     """Eliminate a block's own variables. Returns (log-value, buffer needed); the value is final
     where nothing lies below the block, else the scale of the message that the frame then holds."""
@@ -159,7 +160,7 @@ def _enter_block(frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer,
     return scale, 0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _leaf(node, ints, tables, numbers, lo, hi, w, weights):
     if ints[node] != UNI_LEAF:
         return _joint(node, ints, tables, numbers, lo, hi, w, weights)
@@ -168,7 +169,7 @@ def _leaf(node, ints, tables, numbers, lo, hi, w, weights):
     return log(p) if p > 0 else -np.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def evaluate(
     root, ints, tables, numbers, lo, hi, w, weights, sizes, keep,
     buffer, frames, partial, saved, V, F, W,
@@ -268,7 +269,7 @@ def evaluate(
     return answer, 0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _scope_constrained(n, scope, ints, lo, hi, w, sizes):
     for s in range(scope, scope + n):
         v = ints[s]
@@ -277,7 +278,7 @@ def _scope_constrained(n, scope, ints, lo, hi, w, sizes):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _log_add(a, b):
     if a == -np.inf:
         return b
@@ -354,7 +355,7 @@ def run_boxes(root, ints, tables, numbers, sizes, depth, lower, upper, values, s
     return 0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _first_not_below(values, first, last, x):
     while first < last:
         middle = (first + last) >> 1
@@ -365,7 +366,7 @@ def _first_not_below(values, first, last, x):
     return first
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _first_above(values, first, last, x):
     while first < last:
         middle = (first + last) >> 1
