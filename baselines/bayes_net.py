@@ -27,11 +27,11 @@ ENGINES = ("pyagrum", "pomegranate")
 class Engine(Protocol):
     """Inference in a network whose tables are known; all arguments are codes."""
 
-    def boxes(self, first: np.ndarray, last: np.ndarray) -> np.ndarray: ...  # noqa: D102
+    def boxes(self, first: np.ndarray, last: np.ndarray) -> np.ndarray: ...
 
-    def table(self, target: tuple[int, ...], given: np.ndarray) -> np.ndarray: ...  # noqa: D102
+    def table(self, target: tuple[int, ...], given: np.ndarray) -> np.ndarray: ...
 
-    def conditional(self, asked: np.ndarray, given: np.ndarray) -> np.ndarray: ...  # noqa: D102
+    def conditional(self, asked: np.ndarray, given: np.ndarray) -> np.ndarray: ...
 
 
 class BayesNet(DensityModel):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import warnings
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from baselines.base import DensityModel, Footprint, ImpossibleEvidence
+from baselines.base import DensityModel, Footprint, ImpossibleEvidence, Point
 from baselines.encoding import FREE
 from fspn import FSPN
 
@@ -46,6 +47,7 @@ class FSPNModel(DensityModel):
         self._values = [
             d if d.dtype.kind in "iu" else np.arange(len(d)) for d in self.encoder.domains
         ]
+        self._knows_values = all(d.dtype.kind in "iu" for d in self.encoder.domains)
         self.model = FSPN(
             self.tau_low,
             self.tau_high,
@@ -79,6 +81,18 @@ class FSPNModel(DensityModel):
         if np.isnan(table).any():
             raise ImpossibleEvidence(f"{self.name}: the evidence has probability zero")
         return table
+
+    def conditional(self, query: Sequence[Point], evidence: Sequence[Point]) -> np.ndarray:
+        """The library's own call, where it knows the values as they are."""
+        if not self._knows_values:
+            return super().conditional(query, evidence)
+        if any(q.keys() & e.keys() for q, e in zip(query, evidence, strict=True)):
+            raise ValueError("a column is both in a query and in its evidence")
+        if not query:
+            return np.empty(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return np.asarray(self.model.conditional(list(query), list(evidence)))
 
     def _conditional(self, asked: np.ndarray, given: np.ndarray) -> np.ndarray:
         codes = np.concatenate([np.where(asked == FREE, given, asked), given])

@@ -231,7 +231,9 @@ class _Writer:
         local, parents = self._local_order(tables, leaves, external)
         places = {v: i for i, v in enumerate(local)}
         records = [self._external(v) for v in external]
-        by_variable: dict[int, TableSplit | UniLeaf] = {t.variable: t for t in [*leaves, *tables]}
+        by_variable: dict[int, TableSplit | UniLeaf] = {}
+        by_variable.update({leaf.variable: leaf for leaf in leaves})
+        by_variable.update({table.variable: table for table in tables})
         records += [self._variable(by_variable[v], places) for v in local[len(external) :]]
         order, _ = elimination_order(parents, [int(self.sizes[v]) for v in local])
         ranks = self._record(*np.argsort(order), *order)
@@ -259,8 +261,8 @@ class _Writer:
         self, tables: list[TableSplit], leaves: list[UniLeaf], external: list[int]
     ) -> tuple[list[int], list[tuple[int, ...]]]:
         """External variables first, then parents before children; and the parents in that order."""
-        given = {leaf.variable: () for leaf in leaves}
-        given.update({v: () for v in external})
+        given: dict[int, tuple[int, ...]] = {leaf.variable: () for leaf in leaves}
+        given.update(dict.fromkeys(external, ()))
         given.update({table.variable: table.given for table in tables})
         variables = [*external, *(v for v in given if v not in set(external))]
         places = {v: i for i, v in enumerate(variables)}

@@ -113,7 +113,7 @@ def _canonical_correlation(x: Column, fx: np.ndarray, y: Column, fy: np.ndarray)
         between = (fx[x.values] if x.size else fx).T @ (fy[y.values] if y.size else fy) / n
     if between.size == 0:
         return 0.0
-    return float(min(np.linalg.norm(between, 2), 1.0))
+    return min(float(np.linalg.norm(between, 2)), 1.0)
 
 
 def rdc_matrix(

@@ -20,6 +20,8 @@ from fspn.leaves.base import Univariate
 Kind = Literal["ordered", "unordered", "continuous"]
 KINDS: tuple[Kind, ...] = ("ordered", "unordered", "continuous")
 
+MAX_INTEGER = 2**53
+
 MISSING = -1
 OUTSIDE = -2
 
@@ -128,14 +130,15 @@ class Variable:
         return len(self.values)
 
     @cached_property
-    def _position(self) -> dict[Any, int]:
+    def positions(self) -> dict[Any, int]:
+        """The code of every value of a discrete variable."""
         return {value: code for code, value in enumerate(self.values.tolist())}
 
     def code_of(self, value: Any) -> int:
         """The code of one value, ``OUTSIDE`` where the domain does not hold it."""
         if isinstance(value, np.generic):
             value = value.item()
-        return self._position.get(value, OUTSIDE)
+        return self.positions.get(value, OUTSIDE)
 
     def encode(self, column: pd.Series) -> np.ndarray:
         """The codes (or, for a continuous variable, the floats) of a column."""
@@ -144,7 +147,7 @@ class Variable:
             return self.bins.codes(floats) if self.bins is not None else floats
         if self.kind == "ordered":
             return self._encode_numbers(as_floats(column))
-        codes = column.astype(object).map(self._position)
+        codes = column.astype(object).map(self.positions)
         codes = codes.where(column.isna() | codes.notna(), OUTSIDE).fillna(MISSING)
         return codes.to_numpy(dtype=np.int32)
 
@@ -216,16 +219,10 @@ def as_table(data: Any, names: Sequence[Hashable] | None = None) -> pd.DataFrame
                 "Reshape your data: array.reshape(-1, 1) makes one column, "
                 "array.reshape(1, -1) makes one row"
             )
-        if array.dtype == object:
-            array = _unboxed(array)
-        table = pd.DataFrame(array)
+        table = pd.DataFrame(array).infer_objects()
     if names is None:
         return table
     return _in_order(table, names, is_frame=isinstance(data, pd.DataFrame))
-
-
-def _unboxed(array: np.ndarray) -> pd.DataFrame:
-    return pd.DataFrame(array).infer_objects()
 
 
 def _in_order(table: pd.DataFrame, names: Sequence[Hashable], is_frame: bool) -> pd.DataFrame:
@@ -335,6 +332,11 @@ def _ordered_values(column: pd.Series, extra: Iterable[Any]) -> np.ndarray:
     values = np.unique(np.concatenate([np.asarray(seen, float), np.asarray(list(extra), float)]))
     if not np.isfinite(values).all():
         raise ValueError(f"the domain of column {column.name!r} has values that are not finite")
+    if np.abs(values).max() > MAX_INTEGER:
+        raise ValueError(
+            f"column {column.name!r} has integers beyond 2^53, which are not told apart exactly; "
+            "shift them, or turn them into strings"
+        )
     whole = values.astype(np.int64)
     return whole if np.array_equal(whole, values) else values
 

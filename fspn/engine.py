@@ -16,6 +16,12 @@ FIRST_BUFFER = 1 << 16
 MAX_BUFFER = 1 << 27
 
 
+Packed = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+_NO_WEIGHTS = np.zeros(1)
+
+
 class TooWide(MemoryError):
     """An exact answer needs a larger intermediate result than is allowed."""
 
@@ -48,7 +54,7 @@ class Engine:
         """One log-probability per event."""
         return self.run(*self.pack(events))
 
-    def pack(self, events: Events) -> tuple[np.ndarray, ...]:
+    def pack(self, events: Events) -> Packed:
         """Events as arrays: lower and upper codes, places of weights, weights."""
         sizes = self.program.sizes
         lower = np.zeros((events.n, len(sizes)), dtype=np.int64)
@@ -82,6 +88,10 @@ class Engine:
             if need == 0:
                 return out
             self.grow(int(need))
+
+    def run_boxes_of_codes(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """The log-probabilities of boxes of codes, arrays of int64."""
+        return self.run(lower, upper, np.full(lower.shape, -1, dtype=np.int64), _NO_WEIGHTS)
 
     def run(
         self,

@@ -26,7 +26,14 @@ from fspn.measure import size_bytes
 from fspn.nodes import Node, count_nodes, count_parameters
 from fspn.presets import preset_of, resolve
 from fspn.progress import progress
-from fspn.query import Question, box_events, dict_events, intersect_events, row_events
+from fspn.query import (
+    Question,
+    box_events,
+    dict_events,
+    intersect_events,
+    point_boxes,
+    row_events,
+)
 from fspn.sample import sample_columns
 
 MAX_BINS = 32
@@ -55,6 +62,7 @@ class FSPN(DensityMixin, BaseEstimator):
         n_clusters: Children of a sum node.
         max_parents: Conditioning variables per table, at most.
         max_cells: Cells of an intermediate result of a query on tables, at most.
+        offsets: Whether a table may be an integer combination of its parents plus noise.
         kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"continuous"``) where its
             type does not tell.
         n_jobs: Threads that share a batch of queries.
@@ -86,6 +94,7 @@ class FSPN(DensityMixin, BaseEstimator):
         n_clusters: int = 2,
         max_parents: int = 2,
         max_cells: int = 2_000_000,
+        offsets: bool = True,
         kinds: Mapping[Hashable, Any] | None = None,
         n_jobs: int = 1,
         random_state: Any = 0,
@@ -104,6 +113,7 @@ class FSPN(DensityMixin, BaseEstimator):
         self.n_clusters = n_clusters
         self.max_parents = max_parents
         self.max_cells = max_cells
+        self.offsets = offsets
         self.kinds = kinds
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -195,15 +205,21 @@ class FSPN(DensityMixin, BaseEstimator):
         ``strict`` is set.
         """
         check_is_fitted(self, "root_")
-        given, given_single = self._events(evidence, points=True)
-        asked, asked_single = self._events(query)
-        whole = self._log_probability(given)
-        both = self._log_probability(intersect_events(asked, given))
+        single = isinstance(query, Mapping | tuple) and isinstance(evidence, Mapping | tuple)
+        answers = self._plain_conditional(query, evidence)
+        if answers is None:
+            given, given_single = self._events(evidence, points=True)
+            asked, asked_single = self._events(query)
+            single = given_single and asked_single
+            whole = self._log_probability(given)
+            both = self._log_probability(intersect_events(asked, given))
+        else:
+            both, whole = answers
         if np.isneginf(whole).any():
             self._impossible_evidence(strict)
         with np.errstate(invalid="ignore"):
             values = np.exp(both - whole)
-        return float(values[0]) if given_single and asked_single else values
+        return float(values[0]) if single else values
 
     def conditional_table(
         self, query: Sequence[Hashable], evidence: Question | None = None, strict: bool = False
@@ -232,8 +248,11 @@ class FSPN(DensityMixin, BaseEstimator):
         Code k is the k-th value of a column's sorted domain; discrete columns only.
         """
         check_is_fitted(self, "root_")
+        if self._engine is not None:
+            low, high = (np.ascontiguousarray(side, dtype=np.int64) for side in (lower, upper))
+            return self._engine.run_boxes_of_codes(low, high)
         sides = zip(np.asarray(lower).T, np.asarray(upper).T, strict=True)
-        constraints = {v: CodeRange(low, high) for v, (low, high) in enumerate(sides)}
+        constraints = {v: CodeRange(first, last) for v, (first, last) in enumerate(sides)}
         return self._log_probability(Events(len(lower), constraints))
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -314,6 +333,22 @@ class FSPN(DensityMixin, BaseEstimator):
         if self._engine is not None:
             return self._engine.log_probability(events)
         return log_probability(self.root_, events)
+
+    def _plain_conditional(self, query: Any, evidence: Any) -> tuple[np.ndarray, np.ndarray] | None:
+        """Joint and evidence for dictionaries of plain values, without the detour over events."""
+        if self._engine is None:
+            return None
+        asked, given = (
+            point_boxes(self.domain_, [side] if isinstance(side, Mapping) else side)
+            if isinstance(side, Mapping | list)
+            else None
+            for side in (query, evidence)
+        )
+        if asked is None or given is None or not len(asked[0]) or not len(given[0]):
+            return None
+        low, high = np.maximum(asked[0], given[0]), np.minimum(asked[1], given[1])
+        both = self._engine.run_boxes_of_codes(low, high)
+        return both, self._engine.run_boxes_of_codes(*given)
 
     def _events(self, asked: Any, points: bool = False) -> tuple[Events, bool]:
         """Events from any of the forms, and whether a single one was meant."""

@@ -1,6 +1,6 @@
-"""Events: one constraint per variable, many events at a time.
+r"""Events: one constraint per variable, many events at a time.
 
-A batch of ``n`` events is a box each, :math:`E = \\{X_1 \\in R_1, ..., X_m \\in R_m\\}`. A variable
+A batch of ``n`` events is a box each, :math:`E = \{X_1 \in R_1, ..., X_m \in R_m\}`. A variable
 without a constraint is simply absent. The four forms of a constraint are
 
 - :class:`CodeRange`: codes from ``lower`` to ``upper``, both included;
@@ -115,6 +115,8 @@ class CodeWeights:
         return len(self.values)
 
     def intersect(self, cell: Cell) -> CodeWeights:
+        if isinstance(cell, Interval):
+            raise TypeError("a region of reals cannot meet a coded variable")
         size = max(self.values.shape[1], _highest(cell) + 1)
         return CodeWeights(self.weights(size) * cell.mask(size))
 
@@ -122,7 +124,7 @@ class CodeWeights:
         return CodeWeights(self.values[rows])
 
     def possible(self) -> np.ndarray:
-        return self.values.any(axis=1)
+        return np.asarray(self.values.any(axis=1))
 
     def weights(self, size: int) -> np.ndarray:
         if size == self.values.shape[1]:

@@ -174,6 +174,7 @@ def insert(V, F, dims, n, v):
 
 @kernel()
 def count_cells(V, F, dims, n):
+    """The number of cells of some dimensions."""
     cells = np.int64(1)
     for d in range(n):
         cells *= V[HIGH, F[dims, FIRST + d]] - V[LOW, F[dims, FIRST + d]] + 1
@@ -590,8 +591,10 @@ def _spread(ints, tables, numbers, rung, key, weight, low, high, target, step, b
 
 @kernel(fastmath=REORDER)
 def rescale(buffer, start, cells):
-    """Divide a factor by its largest value where that is tiny; the logarithm that was taken out,
-    minus infinity where the factor is zero everywhere."""
+    """Divide a factor by its largest value where that is tiny.
+
+    Returns the logarithm that was taken out, minus infinity where all of the factor is zero.
+    """
     top = 0.0
     for c in range(start, start + cells):
         top = max(top, buffer[c])

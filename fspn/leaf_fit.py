@@ -119,6 +119,7 @@ def fit_network(
     alpha: float | None,
     rng: np.random.Generator,
     left: Node | None = None,
+    offsets: bool = True,
 ) -> Node:
     r"""Nested factorize nodes for :math:`\Pr(S \mid C)` on top of ``left``, the FSPN of C.
 
@@ -126,7 +127,7 @@ def fit_network(
     (Proposition 1). Variables without parents come first, side by side under a product node.
     """
     variables = [*scope, *given]
-    table = coded_table(data, variables)
+    table = coded_table(data, variables, offsets)
     network = learn_network(table, allowed, max_parents, max_cells, rng)
     scores = LocalScores(table)
     roots = [v for v in network.order if v < len(scope) and not network.parents[v]]
@@ -141,11 +142,12 @@ def fit_network(
     return node
 
 
-def coded_table(data: Slice, variables: Sequence[int]) -> CodedTable:
+def coded_table(data: Slice, variables: Sequence[int], offsets: bool = True) -> CodedTable:
     """The codes of some variables, with the integers behind them where they are ordered."""
     described = [data.domain[v] for v in variables]
     numbers = [
-        d.values if d.kind == "ordered" and d.values.dtype.kind == "i" else None for d in described
+        d.values if offsets and d.kind == "ordered" and d.values.dtype.kind == "i" else None
+        for d in described
     ]
     return CodedTable([data.values(v) for v in variables], [d.size for d in described], numbers)
 

@@ -39,6 +39,7 @@ class Settings:
         n_clusters: The number of children of a sum node.
         max_parents: At most so many parents per variable in tables.
         max_cells: At most so many cells in an intermediate result of a query on tables.
+        offsets: Whether a table may be an integer combination of its parents plus noise.
     """
 
     tau_low: float
@@ -53,6 +54,7 @@ class Settings:
     n_clusters: int
     max_parents: int
     max_cells: int
+    offsets: bool
 
     @property
     def leaf_alpha(self) -> float:
@@ -152,6 +154,7 @@ class Learner:
             self.settings.alpha,
             self.rng,
             left if given else None,
+            self.settings.offsets,
         )
         self.report(data.n_rows * len(high))
         return node if given or left is None else product_of([left, node])

@@ -100,8 +100,8 @@ def _add_pairs(
     for child, own in enumerate(sampled):
         pairs = sorted((key for key in own if len(key) == 2), key=lambda key: -own[key])
         taking_part = {parents[child] for parents in promising if len(parents[child]) == 2}
-        for pair in sorted(taking_part | set(pairs[:BEST_PAIRS])):
-            sets[child][pair] = scores.score(child, pair)
+        for chosen in sorted(taking_part | set(pairs[:BEST_PAIRS])):
+            sets[child][chosen] = scores.score(child, chosen)
 
 
 def _screening_scores(scores: LocalScores, rng: np.random.Generator) -> LocalScores:
@@ -287,7 +287,7 @@ def topological_order(parents: Sequence[tuple[int, ...]]) -> list[int]:
 
 
 def bound_width(
-    parents: list[tuple[int, ...]], sizes: list[int], max_cells: int, scores: LocalScores
+    parents: list[tuple[int, ...]], sizes: Sequence[int], max_cells: int, scores: LocalScores
 ) -> Network:
     """Drop the cheapest edges until no intermediate result exceeds ``max_cells``."""
     while elimination_order(parents, sizes)[1] > max_cells:

@@ -196,8 +196,11 @@ def expand(node: TableSplit) -> Split:
 
 
 def count_nodes(root: Node) -> int:
-    """The number of nodes. A table counts as two, the split node and its family of multi-leaves,
-    as a conditional table of a Bayesian network counts as one in the paper."""
+    """The number of nodes.
+
+    A table counts as two, the split node and its family of multi-leaves, as a conditional table
+    of a Bayesian network counts as one in the paper.
+    """
     return sum(2 if isinstance(node, TableSplit) else 1 for node in walk(root))
 
 

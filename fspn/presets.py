@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fspn.dependence import ORACLES, Oracle
+from fspn.dependence import ORACLES, RDC, Oracle
 from fspn.leaf_fit import MULTI_LEAVES
 from fspn.learn import Settings
 from fspn.partition import CLUSTERS, SPLITS
@@ -70,6 +70,7 @@ def resolve(params: Mapping[str, Any], n_rows: int, seed: int) -> Settings:
         n_clusters=_whole("n_clusters", params["n_clusters"], 2),
         max_parents=_whole("max_parents", params["max_parents"], 1),
         max_cells=_whole("max_cells", params["max_cells"], 1),
+        offsets=bool(params["offsets"]),
     )
 
 
@@ -117,6 +118,6 @@ def _plugin(name: str, value: Any, known: Mapping[str, Any]) -> Any:
 
 
 def _instance(oracle: Any, seed: int) -> Oracle:
-    if not isinstance(oracle, type):
-        return oracle
-    return oracle(seed=seed) if oracle is ORACLES["rdc"] else oracle()
+    if oracle is RDC:
+        return RDC(seed=seed)
+    return oracle() if isinstance(oracle, type) else oracle

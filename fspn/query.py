@@ -14,6 +14,8 @@ from fspn.event import CodeRange, CodeWeights, Constraint, Events, RealPoint, Re
 
 Question = Mapping[Hashable, Any]
 
+PLAIN_TYPES = frozenset({int, str, bool, np.int64, np.int32, np.uint8, np.bool_})
+
 
 def dict_events(domain: Domain, questions: Sequence[Question], points: bool = False) -> Events:
     """A batch of events from dictionaries ``{column: value, (low, high) or {values}}``.
@@ -30,6 +32,26 @@ def dict_events(domain: Domain, questions: Sequence[Question], points: bool = Fa
         answers = [question.get(domain[v].name) for question in questions]
         constraints[v] = _constraint(domain[v], answers, points)
     return Events(len(questions), constraints)
+
+
+def point_boxes(
+    domain: Domain, questions: Sequence[Question]
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Lower and upper codes of questions that ask for single values of discrete columns only.
+
+    The short way for the most common question; None where a question asks for anything else.
+    """
+    tops = [variable.size - 1 for variable in domain.variables]
+    lower, upper = [[0] * len(tops) for _ in questions], [tops.copy() for _ in questions]
+    for low, high, question in zip(lower, upper, questions, strict=True):
+        for name, wanted in question.items():
+            v = domain.index(name)
+            variable = domain.variables[v]
+            if type(wanted) not in PLAIN_TYPES or variable.kind == "continuous":
+                return None
+            code = variable.positions.get(wanted, -1)
+            low[v], high[v] = (code, code) if code >= 0 else (1, 0)
+    return np.array(lower, dtype=np.int64), np.array(upper, dtype=np.int64)
 
 
 def _constraint(variable: Variable, wanted: list[Any], points: bool) -> Constraint:

@@ -100,7 +100,7 @@ def _smooth(counts: np.ndarray, below: np.ndarray, parent: np.ndarray, alpha: fl
 @njit(cache=True, nogil=True)
 def _residual_counts(
     child: np.ndarray, parents: np.ndarray, coefficients: np.ndarray, limit: int
-) -> tuple[np.ndarray, int]:
+) -> tuple[np.ndarray, np.integer]:
     """Counts of child minus combination, and the smallest residual; empty where they spread."""
     n = len(child)
     residuals = np.empty(n, dtype=np.int64)
@@ -224,7 +224,8 @@ class LocalScores:
     ) -> tuple[np.ndarray, int]:
         """The counts of the residuals, and the smallest one."""
         stacked = np.array([self._numbers[p] for p in parents])
-        return _residual_counts(self._numbers[child], stacked, coefficients, MAX_OFFSETS)
+        counts, lowest = _residual_counts(self._numbers[child], stacked, coefficients, MAX_OFFSETS)
+        return counts, int(lowest)
 
     def offset_score(self, child: int, parents: tuple[int, ...]) -> float:
         """BIC of the offset family; minus infinity where it does not apply."""

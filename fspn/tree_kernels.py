@@ -139,8 +139,11 @@ def _push(frames, depth, node, saved_top, top):
 
 @kernel()
 def _enter_block(frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer, saved, V, F, W):
-    """Eliminate a block's own variables. Returns (log-value, buffer needed); the value is final
-    where nothing lies below the block, else the scale of the message that the frame then holds."""
+    """Eliminate a block's own variables.
+
+    Returns (log-value, buffer needed); the value is final where nothing lies below the block, else
+    the scale of the message that the frame then holds.
+    """
     block = ints[frame[NODE] + 3]
     scale, start, cells, top, n_kept = eliminate(
         ints, tables, numbers, block, lo, hi, w, weights, keep, V, F, W, buffer, frame[TOP]

@@ -97,7 +97,9 @@ class ModelMaker:
         else:
             widths = sorted({int(self.rng.integers(1, len(given) + 1)), len(given)})
             rungs += [self.counts(variable, sizes[:width]) for width in widths]
-        return TableSplit(variable, tuple(given), Ladder(self.categorical(variable).p, tuple(rungs)))
+        return TableSplit(
+            variable, tuple(given), Ladder(self.categorical(variable).p, tuple(rungs))
+        )
 
     def counts(self, variable: int, sizes: tuple[int, ...]) -> CountRung:
         cells = [

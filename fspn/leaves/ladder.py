@@ -5,7 +5,8 @@ are the rows of a conditional table. Most of the cells of such a table are never
 smoothed towards what fewer variables (or a simple law) say:
 
 .. math:: P_0(x) = \pi(x), \qquad
-          P_\ell(x \mid u_\ell) = S_\ell(x, u_\ell) + T_\ell(u_\ell) \, P_{\ell-1}(x \mid u_{\ell-1})
+          P_\ell(x \mid u_\ell) = S_\ell(x, u_\ell)
+          + T_\ell(u_\ell) \, P_{\ell-1}(x \mid u_{\ell-1})
 
 :math:`S_\ell` is sparse, :math:`T_\ell` is the share that is handed down (1 for a row that was
 never seen), and :math:`u_{\ell-1}` is a prefix of :math:`u_\ell`. The reading from bottom to top
@@ -117,15 +118,16 @@ class CountRung:
     @classmethod
     def from_state(cls, state: State) -> CountRung:
         sizes = tuple(int(size) for size in state["sizes"])
-        columns = (state[name] for name in ("keys", "start", "codes", "counts"))
-        return cls(sizes, *columns, float(state["alpha"][0]))
+        alpha = float(state["alpha"][0])
+        return cls(sizes, state["keys"], state["start"], state["codes"], state["counts"], alpha)
 
 
 @dataclass(frozen=True)
 class OffsetRung:
     r"""The child is an integer combination of its parents plus noise of one law everywhere.
 
-    .. math:: P(x \mid u) = (1 - \epsilon) \frac{N(x - \sum_i c_i u_i)}{Z(u)} + \epsilon P_{below}(x)
+    .. math:: P(x \mid u) = (1 - \epsilon) \frac{N(x - \sum_i c_i u_i)}{Z(u)}
+              + \epsilon P_{below}(x)
 
     with x and u the *values*, not the codes; Z sums N over the child's domain, and where Z is 0
     the rung below answers alone.
@@ -208,8 +210,10 @@ class OffsetRung:
     @classmethod
     def from_state(cls, state: State) -> OffsetRung:
         *parents, child = np.split(state["values"], np.cumsum(state["lengths"])[:-1])
-        columns = (state[name] for name in ("coefficients", "offsets", "noise"))
-        return cls(tuple(parents), child, *columns, float(state["epsilon"][0]))
+        epsilon = float(state["epsilon"][0])
+        return cls(
+            tuple(parents), child, state["coefficients"], state["offsets"], state["noise"], epsilon
+        )
 
 
 Rung = CountRung | OffsetRung

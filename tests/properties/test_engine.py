@@ -65,9 +65,7 @@ def test_joint_table_equals_enumeration(seed: int, width: int) -> None:
 
 
 def test_threads_do_not_change_answers() -> None:
-    maker, root, engine = make(11, 6)
+    maker, _, engine = make(11, 6)
     events = maker.events(257)
     shared = Engine(engine.program, maker.domain(), n_threads=2)
-    np.testing.assert_array_equal(
-        engine.log_probability(events), shared.log_probability(events)
-    )
+    np.testing.assert_array_equal(engine.log_probability(events), shared.log_probability(events))
