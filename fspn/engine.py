@@ -125,6 +125,8 @@ class Engine:
         from fspn.joint_table import joint_part
 
         part = joint_part(self, frozenset(axes), given)
+        if np.isneginf(part.scale):
+            return np.zeros([int(self.program.sizes[v]) for v in axes])
         return np.transpose(part.array, [part.variables.index(v) for v in axes])
 
     def grow(self, need: int) -> None:

@@ -30,6 +30,7 @@ from fspn.query import (
     Question,
     box_events,
     dict_events,
+    in_cells,
     intersect_events,
     point_boxes,
     row_events,
@@ -232,6 +233,8 @@ class FSPN(DensityMixin, BaseEstimator):
             strict: Whether evidence of probability zero is an error rather than NaN.
         """
         check_is_fitted(self, "root_")
+        if not isinstance(evidence, Mapping | None):
+            raise TypeError("the evidence of a table is one dictionary {column: value}")
         axes = [self.domain_.index(name) for name in query]
         self._check_axes(query, axes, evidence or {})
         given, _ = self._events(evidence or {}, points=True)
@@ -330,6 +333,7 @@ class FSPN(DensityMixin, BaseEstimator):
     # ------------------------------------------------------------------ inside
 
     def _log_probability(self, events: Events) -> np.ndarray:
+        events = in_cells(self.domain_, events)
         if self._engine is not None:
             return self._engine.log_probability(events)
         return log_probability(self.root_, events)
@@ -406,7 +410,7 @@ class FSPN(DensityMixin, BaseEstimator):
 
     def _joint_table(self, axes: list[int], given: Events) -> np.ndarray:
         if self._engine is not None:
-            return self._engine.joint_table(axes, given)
+            return self._engine.joint_table(axes, in_cells(self.domain_, given))
         sizes = [self.domain_[v].size for v in axes]
         logs = enumerate_logs(axes, sizes, given, self._log_probability)
         top = logs.max()

@@ -79,12 +79,12 @@ def _code_range(variable: Variable, wanted: Any) -> tuple[int, int]:
     if is_free(wanted):
         return 0, variable.size - 1
     if isinstance(wanted, tuple | pd.Interval):
-        low, high, open_low, open_high = read_interval(variable, wanted)
         if variable.kind == "unordered":
             raise ValueError(
                 f"column {variable.name!r} is unordered: a range of its values means nothing; "
                 "ask for a value or a set of values"
             )
+        low, high, open_low, open_high = read_interval(variable, wanted)
         first = np.searchsorted(variable.values, low, side="right" if open_low else "left")
         last = np.searchsorted(variable.values, high, side="left" if open_high else "right")
         return int(first), int(last) - 1
@@ -126,15 +126,9 @@ def read_interval(variable: Variable, wanted: Any) -> tuple[float, float, bool, 
 
 def _continuous(variable: Variable, wanted: list[Any], points: bool) -> Constraint:
     if points and all(_is_point(each) for each in wanted):
-        values = np.array([float(each) for each in wanted])
-        if variable.bins is None:
-            return RealPoint(values)
-        codes = variable.bins.codes(values)
-        return CodeRange(codes, codes)
+        return RealPoint(np.array([float(each) for each in wanted]))
     ranges = np.array([_real_range(variable, each) for each in wanted])
-    if variable.bins is None:
-        return RealRange(ranges[:, 0], ranges[:, 1])
-    return CodeWeights(variable.bins.range_weights(ranges[:, 0], ranges[:, 1]))
+    return RealRange(ranges[:, 0], ranges[:, 1])
 
 
 def _is_point(wanted: Any) -> bool:
@@ -167,9 +161,7 @@ def box_events(domain: Domain, lower: np.ndarray, upper: np.ndarray) -> Events:
 
 def _box_side(variable: Variable, low: np.ndarray, high: np.ndarray) -> Constraint:
     if variable.kind == "continuous":
-        if variable.bins is None:
-            return RealRange(low, high)
-        return CodeWeights(variable.bins.range_weights(low, high))
+        return RealRange(low, high)
     if variable.kind == "unordered":
         return _unordered_side(variable, low, high)
     first = np.searchsorted(variable.values, low, side="left")
@@ -204,6 +196,27 @@ def row_events(domain: Domain, columns: Sequence[np.ndarray]) -> Events:
         elif not np.isnan(values).all():
             constraints[v] = RealPoint(values)
     return Events(len(columns[0]), constraints)
+
+
+def in_cells(domain: Domain, events: Events) -> Events:
+    """The events as a model sees them: reals as (shares of) cells, where a variable has cells.
+
+    The last step before an answer: two shares of one cell do not tell what the ranges behind them
+    have in common.
+    """
+    cells = {v: _in_cells(domain[v], constraint) for v, constraint in events.constraints.items()}
+    return Events(events.n, cells)
+
+
+def _in_cells(variable: Variable, constraint: Constraint) -> Constraint:
+    if variable.bins is None:
+        return constraint
+    if isinstance(constraint, RealRange):
+        return CodeWeights(variable.bins.range_weights(constraint.lower, constraint.upper))
+    if isinstance(constraint, RealPoint):
+        codes, alive = variable.bins.codes(constraint.values), constraint.possible()
+        return CodeRange(np.where(alive, codes, 1), np.where(alive, codes, 0))
+    return constraint
 
 
 def intersect_events(first: Events, second: Events) -> Events:
