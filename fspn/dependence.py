@@ -21,6 +21,7 @@ from scipy.stats import chi2, rankdata
 from fspn.counts import contingency
 
 MIN_POOLED_ROWS = 10
+MAX_TABLE_CELLS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -76,17 +77,17 @@ class RDC:
     def _features(self, column: Column, side: int) -> np.ndarray:
         """The features of every code, or of every row of a column of reals."""
         rng = np.random.default_rng([self.seed, side])
+        if column.size and not column.ordered:
+            # One-hot inputs pick one row each; written out they would be a square of the domain.
+            weights = rng.normal(size=(column.size + 1, self.k))
+            return np.sin(self.s / len(weights) * (weights[:-1] + weights[-1]))
         if column.size == 0:
             ranks = rankdata(column.values, method="max") / len(column.values)
-            inputs = np.column_stack([ranks, np.ones(len(ranks))])
-        elif column.ordered:
+        else:
             counts = np.bincount(column.values, minlength=column.size)
             ranks = np.cumsum(counts) / max(len(column.values), 1)
-            inputs = np.column_stack([ranks, np.ones(column.size)])
-        else:
-            inputs = np.column_stack([np.eye(column.size), np.ones(column.size)])
-        weights = rng.normal(size=(inputs.shape[1], self.k))
-        return np.sin(self.s / inputs.shape[1] * (inputs @ weights))
+        weights = rng.normal(size=(2, self.k))
+        return np.sin(self.s / 2 * (np.column_stack([ranks, np.ones(len(ranks))]) @ weights))
 
 
 def _whitened(column: Column, features: np.ndarray) -> np.ndarray:
@@ -107,7 +108,7 @@ def _row_weights(column: Column) -> np.ndarray:
 def _canonical_correlation(x: Column, fx: np.ndarray, y: Column, fy: np.ndarray) -> float:
     """The largest singular value of the cross-covariance of whitened features."""
     n = len(x.values)
-    if x.size and y.size:
+    if x.size and y.size and x.size * y.size <= MAX_TABLE_CELLS:
         between = fx.T @ (contingency(x.values, y.values, x.size, y.size) / n) @ fy
     else:
         between = (fx[x.values] if x.size else fx).T @ (fy[y.values] if y.size else fy) / n

@@ -72,7 +72,8 @@ def fit_multi_leaf(
 
 def _mean_score(root: Node, data: Slice, scope: Sequence[int]) -> float:
     """The mean log-likelihood of the rows, by the engine: the reference is for few rows."""
-    program = compile_fspn(root, [variable.size for variable in data.domain.variables])
+    # Reals outside the scope have no size; the program never looks at them.
+    program = compile_fspn(root, [max(variable.size, 1) for variable in data.domain.variables])
     return float(Engine(program, data.domain).log_probability(point_events(data, scope)).mean())
 
 
