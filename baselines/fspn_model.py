@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -90,9 +89,7 @@ class FSPNModel(DensityModel):
             raise ValueError("a column is both in a query and in its evidence")
         if not query:
             return np.empty(0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            return np.asarray(self.model.conditional(list(query), list(evidence)))
+        return np.asarray(self.model.conditional(list(query), list(evidence)))
 
     def _conditional(self, asked: np.ndarray, given: np.ndarray) -> np.ndarray:
         codes = np.concatenate([np.where(asked == FREE, given, asked), given])

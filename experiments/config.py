@@ -25,6 +25,7 @@ INF = math.inf
 # Closed ranges of numbers that mean the same wherever they occur.
 RANGES: Mapping[str, tuple[float, float]] = {
     "seed": (0, 2**32 - 1),
+    "kl.few_cells": (0, INF),
     "kl.max_cells": (1, INF),
     "kl.max_support": (1, INF),
     "kl.draws": (2, INF),

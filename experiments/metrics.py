@@ -54,13 +54,15 @@ class KLConfig:
     """When a KL is summed exactly and when it is sampled.
 
     Arguments:
-        max_cells: tables up to this size are compared as a whole.
+        few_cells: if the truth has at most so many possible cells, the model is asked for each.
+        max_cells: else tables up to this size are compared as a whole.
         max_support: in larger ones the model is asked for each of the truth's possible cells,
             if there are at most this many.
         draws: else so many cells are drawn from the truth.
         seed: seed of the draws.
     """
 
+    few_cells: int = 256
     max_cells: int = 6_000_000
     max_support: int = 10_000
     draws: int = 1_000
@@ -175,6 +177,10 @@ def query_kl(
 ) -> QueryKL:
     """KL of one query by the cheapest way that is exact, or sampled where none is."""
     cells = prod(sizes[c] for c in query.query)
+    support = truth.support(query.query, query.evidence, config.few_cells)
+    if support is not None:
+        kl, floored = exact_kl(support.probability, _model_cells(model, query, support.points))
+        return QueryKL(index, kl, 0.0, "support", cells, floored)
     if cells <= config.max_cells:
         p = truth.conditional_table(query.query, query.evidence)
         kl, floored = exact_kl(p, _model_table(model, query, p.shape))

@@ -10,18 +10,22 @@ import numpy as np
 
 from fspn.elimination import eliminate
 from fspn.event import CodeRange, Events
-from fspn.kernels import BLOCK, FIRST, KEPT, PRODUCT, SUM, UNI_LEAF, new_state
+from fspn.kernels import (
+    BLOCK,
+    FACTORIZE,
+    FIRST,
+    JOINT,
+    KEPT,
+    PRODUCT,
+    SUM,
+    UNI_LEAF,
+    new_state,
+)
 
 if TYPE_CHECKING:
-    from fspn.engine import Engine
-
+    from fspn.engine import Engine, Packed
 
 TABLE_CHUNK = 1 << 16
-
-
-def joint_part(engine: Engine, kept: frozenset[int], given: Events) -> Part:
-    """The joint table of the kept variables with a single event."""
-    return _Tables(engine, kept, given).at(engine.program.root)
 
 
 @dataclass(frozen=True)
@@ -32,57 +36,117 @@ class Part:
     array: np.ndarray
     scale: float
 
+    def along(self, variables: Sequence[int]) -> np.ndarray:
+        """The array with its axes in the given order."""
+        return np.transpose(self.array, [self.variables.index(v) for v in variables])
+
+
+def joint_part(engine: Engine, kept: frozenset[int], given: Events) -> Part:
+    """The joint table of the kept variables with a single event."""
+    return _Tables(engine, kept, engine.pack(given)).at(engine.program.root)
+
 
 class _Tables:
-    def __init__(self, engine: Engine, kept: frozenset[int], given: Events):
+    """Tables of the nodes of a compiled model; cells that the event rules out are zero."""
+
+    def __init__(self, engine: Engine, kept: frozenset[int], event: Packed):
         self.engine = engine
         self.program = engine.program
         self.kept = kept
-        self.given = given
-        self.event = engine.pack(given)
+        self.event = event
 
     def at(self, node: int) -> Part:
+        """The table of a node."""
         ints = self.program.pools.ints
-        kind = ints[node]
         scope = ints[ints[node + 2] : ints[node + 2] + ints[node + 1]]
         mine = tuple(sorted(self.kept & set(scope.tolist())))
         if not mine:
-            return Part((), np.ones(()), float(self.engine.run(*self.event, root=node)[0]))
-        if kind == PRODUCT:
-            children = ints[node + 4 : node + 4 + ints[node + 3]]
-            return self._product([self.at(child) for child in children])
-        if kind == SUM:
-            return self._sum(node)
-        if kind == BLOCK and ints[node + 4] < 0:
-            return self._block(node)
-        if kind == UNI_LEAF:
-            size, pmf = ints[node + 4], ints[node + 5]
-            return Part(mine, self.program.pools.numbers[pmf : pmf + size], 0.0)
-        return self._enumerate(node, mine)
+            lower, upper, places, weights = self.event
+            answer = self.engine.run(lower.copy(), upper.copy(), places, weights, root=node)
+            return Part((), np.ones(()), float(answer[0]))
+        ways = {
+            PRODUCT: self._product,
+            SUM: self._sum,
+            UNI_LEAF: self._uni_leaf,
+            JOINT: self._joint,
+            FACTORIZE: self._factorize,
+        }
+        kind = int(ints[node])
+        if kind == BLOCK:
+            return self._block(node) if ints[node + 4] < 0 else self._enumerate(node, mine)
+        return ways[kind](node)
 
-    def _product(self, parts: list[Part]) -> Part:
-        array = np.ones(())
-        variables: tuple[int, ...] = ()
-        for part in parts:
-            array = np.multiply.outer(array, part.array)
-            variables = (*variables, *part.variables)
-        return Part(variables, array, sum(part.scale for part in parts))
+    def _children(self, node: int, first: int) -> list[Part]:
+        ints = self.program.pools.ints
+        return [self.at(int(c)) for c in ints[node + first : node + first + ints[node + 3]]]
+
+    def _product(self, node: int) -> Part:
+        return _times(self._children(node, 4))
 
     def _sum(self, node: int) -> Part:
+        pools = self.program.pools
+        logs = pools.numbers[pools.ints[node + 4] :]
+        parts = self._children(node, 5)
+        return _plus([Part(p.variables, p.array, p.scale + logs[i]) for i, p in enumerate(parts)])
+
+    def _uni_leaf(self, node: int) -> Part:
         ints = self.program.pools.ints
-        n, weights = ints[node + 3], ints[node + 4]
-        parts = [self.at(child) for child in ints[node + 5 : node + 5 + n]]
-        logs = self.program.pools.numbers[weights : weights + n]
-        scales = [part.scale + weight for part, weight in zip(parts, logs, strict=True)]
-        top = max(scales)
-        if np.isneginf(top):
-            return parts[0]
-        first = parts[0].variables
-        total = sum(
-            np.exp(scale - top) * np.transpose(part.array, [part.variables.index(v) for v in first])
-            for part, scale in zip(parts, scales, strict=True)
-        )
-        return Part(first, np.asarray(total), top)
+        variable, size, pmf = (int(ints[node + i]) for i in (3, 4, 5))
+        row = self.program.pools.numbers[pmf : pmf + size]
+        return Part((variable,), row * self._weights(variable), 0.0)
+
+    def _weights(self, variable: int) -> np.ndarray:
+        """The event's weight of every code of a variable."""
+        lower, upper, places, weights = self.event
+        codes = np.arange(self.program.sizes[variable])
+        inside = (codes >= lower[0, variable]) & (codes <= upper[0, variable])
+        place = places[0, variable]
+        return inside * (weights[place : place + len(codes)] if place >= 0 else 1.0)
+
+    def _joint(self, node: int) -> Part:
+        """Rows of the sparse table gathered by their kept variables, plus the product term."""
+        ints, tables, numbers = self.program.pools
+        n, n_rows = int(ints[node + 3]), int(ints[node + 5])
+        variables = [int(v) for v in ints[ints[node + 4] : ints[node + 4] + n]]
+        rows = tables[ints[node + 6] : ints[node + 6] + n * n_rows].reshape(n_rows, n)
+        share = numbers[ints[node + 7] : ints[node + 7] + n_rows].copy()
+        epsilon = numbers[ints[node + 8]]
+        weights = [self._weights(v) for v in variables]
+        spread = []
+        for position, v in enumerate(variables):
+            share *= weights[position][rows[:, position]]
+            pmf = ints[ints[node + 9] + 2 * position]
+            row = numbers[pmf : pmf + len(weights[position])] * weights[position]
+            spread.append(
+                Part((v,), row, 0.0) if v in self.kept else Part((), np.asarray(row.sum()), 0.0)
+            )
+        kept = [p for p, v in enumerate(variables) if v in self.kept]
+        table = np.zeros([len(weights[p]) for p in kept])
+        np.add.at(table, tuple(rows[:, p] for p in kept), (1 - epsilon) * share)
+        names = tuple(variables[p] for p in kept)
+        return Part(names, table + epsilon * _times(spread).along(names), 0.0)
+
+    def _factorize(self, node: int) -> Part:
+        """The sum over the boxes of the right child."""
+        ints = self.program.pools.ints
+        parts = []
+        for box in ints[node + 7 : node + 7 + ints[node + 6]]:
+            inside = self._inside(int(box))
+            if inside is not None:
+                parts.append(_times([inside.at(int(ints[box])), inside.at(int(ints[node + 3]))]))
+        return _plus(parts)
+
+    def _inside(self, box: int) -> _Tables | None:
+        """The same question, cut to a box; None where nothing is left of the event."""
+        ints = self.program.pools.ints
+        lower, upper, places, weights = self.event
+        lower, upper = lower.copy(), upper.copy()
+        for c in range(ints[box + 1]):
+            v, low, high = ints[box + 2 + 3 * c : box + 5 + 3 * c]
+            lower[0, v], upper[0, v] = max(lower[0, v], low), min(upper[0, v], high)
+            if lower[0, v] > upper[0, v]:
+                return None
+        return _Tables(self.engine, self.kept, (lower, upper, places, weights))
 
     def _block(self, node: int) -> Part:
         p, engine = self.program, self.engine
@@ -100,28 +164,56 @@ class _Tables:
             if top >= 0:
                 break
             engine.grow(-top)
-        variables = tuple(
-            int(p.pools.ints[p.pools.ints[block + 4 + v]])
-            for v in state[1][-KEPT, FIRST : FIRST + n_kept]
-        )
-        mine = self.kept & set(
-            p.pools.ints[p.pools.ints[block + 4 : block + 4 + p.pools.ints[block + 1]]].tolist()
-        )
+        ints = p.pools.ints
+        own = ints[ints[block + 4 : block + 4 + ints[block + 1]]]
+        mine = tuple(sorted(self.kept & set(own.tolist())))
+        table = np.zeros([p.sizes[v] for v in mine])
         if np.isneginf(scale):
-            return Part(tuple(sorted(mine)), np.zeros([p.sizes[v] for v in sorted(mine)]), scale)
-        shape = [upper[0, v] - lower[0, v] + 1 for v in variables]
-        array = buffer[start : start + cells].reshape(shape).copy()
-        single = [v for v in sorted(mine) if v not in variables]
-        return Part((*variables, *single), array.reshape(array.shape + (1,) * len(single)), scale)
+            return Part(mine, table, scale)
+        found = [int(ints[ints[block + 4 + v]]) for v in state[1][-KEPT, FIRST : FIRST + n_kept]]
+        array = buffer[start : start + cells].reshape(
+            [upper[0, v] - lower[0, v] + 1 for v in found]
+        )
+        fixed = [v for v in mine if v not in found]
+        array = array.reshape(array.shape + (1,) * len(fixed))
+        here = Part((*found, *fixed), array, scale)
+        table[tuple(slice(lower[0, v], upper[0, v] + 1) for v in mine)] = here.along(mine)
+        return Part(mine, table, scale)
 
     def _enumerate(self, node: int, mine: tuple[int, ...]) -> Part:
-        def answer(events: Events) -> np.ndarray:
-            return self.engine.run(*self.engine.pack(events), root=node)
-
+        """Cell by cell: for a block above another model."""
+        lower, upper, places, weights = self.event
         sizes = [int(self.program.sizes[v]) for v in mine]
-        logs = enumerate_logs(mine, sizes, self.given, answer)
+        cells = np.column_stack(np.unravel_index(np.arange(int(np.prod(sizes))), sizes))
+        low, high = (np.repeat(side, len(cells), axis=0) for side in (lower, upper))
+        low[:, mine] = np.maximum(low[:, mine], cells)
+        high[:, mine] = np.minimum(high[:, mine], cells)
+        where = np.repeat(places, len(cells), axis=0)
+        logs = self.engine.run(low, high, where, weights, root=node).reshape(sizes)
         top = float(logs.max())
         return Part(mine, np.exp(logs - top) if np.isfinite(top) else np.zeros(sizes), top)
+
+
+def _times(parts: list[Part]) -> Part:
+    """The product of tables over different variables."""
+    array = np.ones(())
+    variables: tuple[int, ...] = ()
+    for part in parts:
+        array = np.multiply.outer(array, part.array)
+        variables = (*variables, *part.variables)
+    return Part(variables, array, sum(part.scale for part in parts))
+
+
+def _plus(parts: list[Part]) -> Part:
+    """The sum of tables over the same variables."""
+    top = max(part.scale for part in parts)
+    if np.isneginf(top):
+        return parts[0]
+    names = parts[0].variables
+    total = np.zeros(parts[0].array.shape)
+    for part in parts:
+        total += np.exp(part.scale - top) * part.along(names)
+    return Part(names, total, top)
 
 
 def enumerate_logs(
@@ -130,7 +222,7 @@ def enumerate_logs(
     given: Events,
     answer: Callable[[Events], np.ndarray],
 ) -> np.ndarray:
-    """The logarithm of a joint table, cell by cell: for models without shared computation."""
+    """The logarithm of a joint table, cell by cell: for models that are not compiled."""
     cells = int(np.prod(sizes))
     parts = []
     for start in range(0, cells, TABLE_CHUNK):

@@ -65,9 +65,9 @@ def truth_of(table: list[list[float]]) -> ExactTruth:
 EVEN = truth_of([[0.25, 0.25], [0.25, 0.25]])
 SPARSE = truth_of([[0.5, 0.0], [0.25, 0.25]])
 WAYS = {
-    "table": KLConfig(),
-    "support": KLConfig(max_cells=1),
-    "sampled": KLConfig(max_cells=1, max_support=1, draws=40_000),
+    "table": KLConfig(few_cells=0),
+    "support": KLConfig(),
+    "sampled": KLConfig(few_cells=0, max_cells=1, max_support=1, draws=40_000),
 }
 
 
@@ -162,10 +162,11 @@ def test_impossible_evidence_floors_every_cell() -> None:
 
 
 def test_a_wrong_table_is_refused() -> None:
+    by_table = KLConfig(few_cells=0)
     with pytest.raises(ValueError, match="sums to 2"):
-        query_kl(Answers(np.full((2, 2), 0.5)), EVEN, QUERY, SIZES)
+        query_kl(Answers(np.full((2, 2), 0.5)), EVEN, QUERY, SIZES, config=by_table)
     with pytest.raises(ValueError, match="has shape"):
-        query_kl(Answers(np.full((2, 3), 1 / 6)), EVEN, QUERY, SIZES)
+        query_kl(Answers(np.full((2, 3), 1 / 6)), EVEN, QUERY, SIZES, config=by_table)
 
 
 def dataset(truth: ExactTruth | None) -> Dataset:
