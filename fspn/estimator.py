@@ -355,6 +355,8 @@ class FSPN(DensityMixin, BaseEstimator):
         )
         if asked is None or given is None or not len(asked[0]) or not len(given[0]):
             return None
+        if len(asked[0]) != len(given[0]) and 1 not in (len(asked[0]), len(given[0])):
+            return None
         low, high = np.maximum(asked[0], given[0]), np.minimum(asked[1], given[1])
         both = self._engine.run_boxes_of_codes(low, high)
         return both, self._engine.run_boxes_of_codes(*given)

@@ -44,6 +44,8 @@ def point_boxes(
     tops = [variable.size - 1 for variable in domain.variables]
     lower, upper = [[0] * len(tops) for _ in questions], [tops.copy() for _ in questions]
     for low, high, question in zip(lower, upper, questions, strict=True):
+        if not isinstance(question, Mapping):
+            return None
         for name, wanted in question.items():
             v = domain.index(name)
             variable = domain.variables[v]
@@ -95,7 +97,9 @@ def _code_range(variable: Variable, wanted: Any) -> tuple[int, int]:
 
 def is_free(wanted: Any) -> bool:
     """Whether an entry leaves its column unconstrained: None or NaN."""
-    return wanted is None or (isinstance(wanted, Real) and bool(np.isnan(float(wanted))))
+    if wanted is None or wanted is pd.NA:
+        return True
+    return isinstance(wanted, Real) and bool(np.isnan(float(wanted)))
 
 
 def _check_scalar(variable: Variable, wanted: Any) -> None:
@@ -127,6 +131,11 @@ def read_interval(variable: Variable, wanted: Any) -> tuple[float, float, bool, 
 def _continuous(variable: Variable, wanted: list[Any], points: bool) -> Constraint:
     if points and all(_is_point(each) for each in wanted):
         return RealPoint(np.array([float(each) for each in wanted]))
+    if points and any(_is_point(each) for each in wanted):
+        raise ValueError(
+            f"column {variable.name!r}: one batch of evidence gives it as a value in some entries "
+            "and as a range, or not at all, in others; ask in one batch for each"
+        )
     ranges = np.array([_real_range(variable, each) for each in wanted])
     return RealRange(ranges[:, 0], ranges[:, 1])
 
