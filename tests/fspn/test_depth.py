@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,15 @@ def event(row: np.ndarray) -> Events:
 @pytest.fixture(scope="module", params=["tables", "splits"])
 def root(request: pytest.FixtureRequest) -> Node:
     return chain(request.param)
+
+
+@pytest.fixture(autouse=True)
+def usual_recursion_limit() -> Iterator[None]:
+    """Some peers raise the limit when they are imported; these tests must not profit from it."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1_000)
+    yield
+    sys.setrecursionlimit(before)
 
 
 def test_the_chains_are_deeper_than_python_may_recurse() -> None:
