@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 
 from fspn.leaves.base import Univariate
 
@@ -212,6 +213,8 @@ def as_table(data: Any, names: Sequence[Hashable] | None = None) -> pd.DataFrame
     if isinstance(data, pd.DataFrame):
         table = data
     else:
+        if issparse(data):
+            raise TypeError("sparse input is not supported; pass X.toarray() or a DataFrame")
         array = np.asarray(data)
         if array.ndim != 2:
             raise ValueError(

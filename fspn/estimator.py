@@ -60,7 +60,7 @@ class FSPN(DensityMixin, BaseEstimator):
         split: ``"greedy"``, ``"kmeans_grid"`` or a function.
         group: ``"tables"`` or ``"split"``, how a highly correlated group is modelled.
         multi_leaf: ``"auto"``, ``"joint"``, ``"tree"`` or ``"mixture"``.
-        n_clusters: Children of a sum node.
+        n_clusters: Children of a sum node; 1 = no sum nodes.
         max_parents: Conditioning variables per table, at most.
         max_cells: Cells of an intermediate result of a query on tables, at most.
         offsets: Whether a table may be an integer combination of its parents plus noise.
@@ -349,7 +349,8 @@ class FSPN(DensityMixin, BaseEstimator):
             return None
         asked, given = (
             point_boxes(self.domain_, [side] if isinstance(side, Mapping) else side)
-            if isinstance(side, Mapping | list)
+            if isinstance(side, Mapping)
+            or (isinstance(side, list) and all(isinstance(each, Mapping) for each in side))
             else None
             for side in (query, evidence)
         )

@@ -134,7 +134,14 @@ class _Tables:
             inside = self._inside(int(box))
             if inside is not None:
                 parts.append(_times([inside.at(int(ints[box])), inside.at(int(ints[node + 3]))]))
-        return _plus(parts)
+        return _plus(parts) if parts else self._nothing(node)
+
+    def _nothing(self, node: int) -> Part:
+        """The table of an impossible event."""
+        ints = self.program.pools.ints
+        scope = ints[ints[node + 2] : ints[node + 2] + ints[node + 1]]
+        mine = tuple(sorted(self.kept & set(scope.tolist())))
+        return Part(mine, np.zeros([self.program.sizes[v] for v in mine]), -np.inf)
 
     def _inside(self, box: int) -> _Tables | None:
         """The same question, cut to a box; None where nothing is left of the event."""

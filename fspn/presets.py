@@ -67,7 +67,7 @@ def resolve(params: Mapping[str, Any], n_rows: int, seed: int) -> Settings:
         split=_plugin("split", params["split"], SPLITS),
         group=group,
         multi_leaf=params["multi_leaf"],
-        n_clusters=_whole("n_clusters", params["n_clusters"], 2),
+        n_clusters=_whole("n_clusters", params["n_clusters"], 1),
         max_parents=_whole("max_parents", params["max_parents"], 1),
         max_cells=_whole("max_cells", params["max_cells"], 1),
         offsets=bool(params["offsets"]),

@@ -44,8 +44,6 @@ def point_boxes(
     tops = [variable.size - 1 for variable in domain.variables]
     lower, upper = [[0] * len(tops) for _ in questions], [tops.copy() for _ in questions]
     for low, high, question in zip(lower, upper, questions, strict=True):
-        if not isinstance(question, Mapping):
-            return None
         for name, wanted in question.items():
             v = domain.index(name)
             variable = domain.variables[v]
