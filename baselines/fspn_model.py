@@ -23,6 +23,9 @@ class FSPNModel(DensityModel):
         min_rows: Slices of fewer rows are not partitioned any further.
         alpha: Strength of the smoothing.
         max_parents: Conditioning variables per table, at most.
+        oracle: The independence oracle.
+        group: How a highly correlated group is modelled.
+        offsets: Whether a table may be an integer combination of its parents plus noise.
     """
 
     name: ClassVar[str] = "fspn"
@@ -36,9 +39,13 @@ class FSPNModel(DensityModel):
         min_rows: int | None = None,
         alpha: float | None = None,
         max_parents: int = 2,
+        oracle: str | None = None,
+        group: str | None = None,
+        offsets: bool = True,
     ) -> None:
         self.tau_low, self.tau_high = tau_low, tau_high
         self.min_rows, self.alpha, self.max_parents = min_rows, alpha, max_parents
+        self.oracle, self.group, self.offsets = oracle, group, offsets
 
     def _fit(self, codes: np.ndarray, seed: int) -> None:
         columns = list(self.encoder.columns)
@@ -54,6 +61,9 @@ class FSPNModel(DensityModel):
             min_rows=self.min_rows,
             alpha=self.alpha,
             max_parents=self.max_parents,
+            oracle=self.oracle,
+            group=self.group,
+            offsets=self.offsets,
             kinds={
                 column: "ordered" if domain.dtype.kind in "iu" else "unordered"
                 for column, domain in zip(columns, self.encoder.domains, strict=True)
