@@ -186,6 +186,20 @@ class Domain:
     def _index(self) -> dict[Hashable, int]:
         return {name: index for index, name in enumerate(self.names)}
 
+    @cached_property
+    def plain(self) -> dict[Hashable, tuple[int, dict[Any, int]]]:
+        """The discrete columns: position, and code of every value."""
+        return {
+            variable.name: (index, variable.positions)
+            for index, variable in enumerate(self.variables)
+            if variable.kind != "continuous"
+        }
+
+    @cached_property
+    def tops(self) -> list[int]:
+        """The highest code of every variable."""
+        return [variable.size - 1 for variable in self.variables]
+
     def index(self, name: Hashable) -> int:
         """The position of a column, or an error that names it."""
         if name not in self._index:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from math import exp
 from os import PathLike
 from typing import Any
 
@@ -32,7 +33,8 @@ from fspn.query import (
     dict_events,
     in_cells,
     intersect_events,
-    point_boxes,
+    plain_boxes,
+    plain_codes,
     row_events,
 )
 from fspn.sample import sample_columns
@@ -206,7 +208,6 @@ class FSPN(DensityMixin, BaseEstimator):
         ``strict`` is set.
         """
         self._check_fitted()
-        single = isinstance(query, Mapping | tuple) and isinstance(evidence, Mapping | tuple)
         answers = self._plain_conditional(query, evidence)
         if answers is None:
             given, given_single = self._events(evidence, points=True)
@@ -216,6 +217,9 @@ class FSPN(DensityMixin, BaseEstimator):
             both = self._log_probability(intersect_events(asked, given))
         else:
             both, whole = answers
+            single = isinstance(query, Mapping) and isinstance(evidence, Mapping)
+        if single and whole[0] > -np.inf:
+            return exp(both[0] - whole[0])
         if np.isneginf(whole).any():
             self._impossible_evidence(strict)
         with np.errstate(invalid="ignore"):
@@ -347,20 +351,35 @@ class FSPN(DensityMixin, BaseEstimator):
         """Joint and evidence for dictionaries of plain values, without the detour over events."""
         if self._engine is None:
             return None
-        asked, given = (
-            point_boxes(self.domain_, [side] if isinstance(side, Mapping) else side)
-            if isinstance(side, Mapping)
-            or (isinstance(side, list) and all(isinstance(each, Mapping) for each in side))
-            else None
-            for side in (query, evidence)
+        asked, given = self._plain(query), self._plain(evidence)
+        if asked is None or given is None:
+            return None
+        n = max(len(asked), len(given))
+        if len(asked) != len(given):
+            if 1 not in (len(asked), len(given)):
+                return None
+            asked, given = (side * n if len(side) == 1 else side for side in (asked, given))
+        tops = self.domain_.tops
+        boxes = [plain_boxes(tops, pair) for pair in zip(asked, given, strict=True)]
+        boxes += [plain_boxes(tops, (part,)) for part in given]
+        answers = self._engine.run_boxes_of_codes(
+            np.array([low for low, _ in boxes], dtype=np.int64),
+            np.array([high for _, high in boxes], dtype=np.int64),
         )
-        if asked is None or given is None or not len(asked[0]) or not len(given[0]):
+        return answers[:n], answers[n:]
+
+    def _plain(self, asked: Any) -> list[list[tuple[int, int]]] | None:
+        """Plain questions as variables and codes; None where they are not plain, or none at all."""
+        questions = [asked] if isinstance(asked, Mapping) else asked
+        if not (isinstance(questions, list) and questions):
             return None
-        if len(asked[0]) != len(given[0]) and 1 not in (len(asked[0]), len(given[0])):
-            return None
-        low, high = np.maximum(asked[0], given[0]), np.minimum(asked[1], given[1])
-        both = self._engine.run_boxes_of_codes(low, high)
-        return both, self._engine.run_boxes_of_codes(*given)
+        parts = []
+        for question in questions:
+            pairs = plain_codes(self.domain_, question) if isinstance(question, Mapping) else None
+            if pairs is None:
+                return None
+            parts.append(pairs)
+        return parts
 
     def _events(self, asked: Any, points: bool = False) -> tuple[Events, bool]:
         """Events from any of the forms, and whether a single one was meant."""

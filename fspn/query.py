@@ -34,24 +34,37 @@ def dict_events(domain: Domain, questions: Sequence[Question], points: bool = Fa
     return Events(len(questions), constraints)
 
 
-def point_boxes(
-    domain: Domain, questions: Sequence[Question]
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Lower and upper codes of questions that ask for single values of discrete columns only.
+def plain_codes(domain: Domain, question: Question) -> list[tuple[int, int]] | None:
+    """The variables and codes of a question for single values of discrete columns.
 
-    The short way for the most common question; None where a question asks for anything else.
+    The short way for the most common question; None where it asks for anything else. A value
+    outside the domain has the code -1.
     """
-    tops = [variable.size - 1 for variable in domain.variables]
-    lower, upper = [[0] * len(tops) for _ in questions], [tops.copy() for _ in questions]
-    for low, high, question in zip(lower, upper, questions, strict=True):
-        for name, wanted in question.items():
-            v = domain.index(name)
-            variable = domain.variables[v]
-            if type(wanted) not in PLAIN_TYPES or variable.kind == "continuous":
-                return None
-            code = variable.positions.get(wanted, -1)
-            low[v], high[v] = (code, code) if code >= 0 else (1, 0)
-    return np.array(lower, dtype=np.int64), np.array(upper, dtype=np.int64)
+    known = domain.plain
+    pairs = []
+    for name, wanted in question.items():
+        if name not in known:
+            domain.index(name)
+            return None
+        if type(wanted) not in PLAIN_TYPES:
+            return None
+        v, positions = known[name]
+        pairs.append((v, positions.get(wanted, -1)))
+    return pairs
+
+
+def plain_boxes(
+    tops: list[int], parts: Sequence[Sequence[tuple[int, int]]]
+) -> tuple[list[int], list[int]]:
+    """One box of codes from several lists of variables and codes, all of which must hold."""
+    low, high = [0] * len(tops), tops.copy()
+    for pairs in parts:
+        for v, code in pairs:
+            if code < 0:
+                high[v] = -1
+            else:
+                low[v], high[v] = max(low[v], code), min(high[v], code)
+    return low, high
 
 
 def _constraint(variable: Variable, wanted: list[Any], points: bool) -> Constraint:
