@@ -1,0 +1,123 @@
+"""Finished parts of a run, kept one by one so that a run that was ended goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from experiments.bench.limit import measure_limit
+from experiments.bench.options import Options
+from experiments.bench.queries import measure_queries
+from experiments.bench.scaling import (
+    NODE_SERIES,
+    columns_curve,
+    domains_curve,
+    nodes_curve,
+    rows_point,
+)
+from experiments.bench.training import measure_stock, measure_training
+from experiments.fingerprint import code_version
+from experiments.job import machine_name
+from experiments.locks import Machine
+
+TARGETS = ("fspn_model.FSPNModel", "bn_dag.BNDag", "bn_tree.BNTree", "spflow_stock.MSPNStock")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing to measure.
+
+    Arguments:
+        section: One of `options.SECTIONS`.
+        name: What of it, e.g. a dataset.
+        run: Measures; returns a dataclass.
+    """
+
+    section: str
+    name: str
+    run: Callable[[], Any]
+
+
+def plan(options: Options, sections: tuple[str, ...]) -> Iterator[Part]:
+    """The parts of a run, in order."""
+    per_dataset = {
+        "queries": measure_queries,
+        "training": measure_training,
+        "limit": measure_limit,
+        "stock": measure_stock,
+    }
+    curves: Mapping[str, Mapping[Any, Callable[[], Any]]] = {
+        "rows": {n: partial(rows_point, n, options) for n in options.row_counts},
+        "columns": {"all": partial(columns_curve, options)},
+        "domains": {"all": partial(domains_curve, options)},
+        "nodes": {name: partial(nodes_curve, name, options) for name in NODE_SERIES},
+    }
+    for section in sections:
+        if section in per_dataset:
+            for name in options.datasets:
+                yield Part(section, name, partial(per_dataset[section], name, options))
+        else:
+            for name, run in curves[section].items():
+                yield Part(section, str(name), run)
+
+
+class Shelf:
+    """Where finished parts are kept.
+
+    Arguments:
+        options: What is measured; other options are other parts.
+        fresh: Whether to measure again what is there.
+    """
+
+    def __init__(self, options: Options, fresh: bool) -> None:
+        self.options, self.fresh = options, fresh
+        code = [code_version(f"baselines.{target}") for target in TARGETS]
+        what = [asdict(options) | {"cache_dir": ""}, code, machine_name()]
+        key = sha256(json.dumps(what, default=str).encode()).hexdigest()[:12]
+        self.folder = options.cache_dir / "bench" / key
+
+    def has(self, part: Part) -> bool:
+        """Whether the part was finished before."""
+        return not self.fresh and self._path(part).exists()
+
+    def get(self, part: Part) -> dict[str, Any]:
+        """The part's record, measured now unless it was before."""
+        if not self.has(part):
+            self._write(self._path(part), self._measure(part))
+        record: dict[str, Any] = json.loads(self._path(part).read_text(encoding="utf-8"))
+        return record
+
+    def _measure(self, part: Part) -> dict[str, Any]:
+        load_before, started = os.getloadavg()[0], datetime.now(UTC)
+        if self.options.share_machine:
+            found = part.run()
+        else:
+            with Machine.local().alone():
+                started = datetime.now(UTC)
+                found = part.run()
+        return {
+            "section": part.section,
+            "name": part.name,
+            "started_at": started.isoformat(timespec="seconds"),
+            "seconds": round((datetime.now(UTC) - started).total_seconds(), 2),
+            "load_before": load_before,
+            "load_after": os.getloadavg()[0],
+            "found": asdict(found),
+        }
+
+    def _path(self, part: Part) -> Path:
+        return self.folder / f"{part.section}-{part.name}.json"
+
+    @staticmethod
+    def _write(path: Path, record: dict[str, Any]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".draft")
+        draft.write_text(json.dumps(record), encoding="utf-8")
+        draft.replace(path)

@@ -1,0 +1,164 @@
+"""The results as a page of markdown tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from experiments.bench.contestants import LABELS as ENGINES
+from experiments.bench.curves import exponent
+from experiments.bench.results import Found, Results, learner_of, time_of
+from experiments.bench.targets import Target, doubling
+from experiments.bench.training import LABELS as LEARNERS
+
+CURVES = {
+    "rows": "rows",
+    "columns": "columns",
+    "domains": "values per column",
+    "nodes_spn": "nodes",
+    "nodes_paper": "nodes",
+}
+
+
+def page(results: Results, verdicts: Sequence[Target], about: Found) -> str:
+    """Everything that was measured."""
+    blocks = [
+        "# Benchmark", *_head(about),
+        "## Targets", *_targets(verdicts),
+        "## One query Pr(Q = q | E = e), µs, median (quartiles)", *_queries(results, False),
+        "## Batched, µs per query", *_queries(results, True),
+        "## Training, s", *_training(results),
+        "## The limit: reading the bytes that a query touches", *_limit(results),
+        "## Scaling of FSPN", *_curves(results),
+    ]  # fmt: skip
+    return "\n\n".join(blocks) + "\n"
+
+
+def _head(about: Found) -> Iterator[str]:
+    yield (
+        f"{about['machine']}; Python {about['python']}; commit {about['commit']}; seed "
+        f"{about['options']['seed']}; one thread, warm, contestants in turn round by round; "
+        f"`{about['command']}`. Versions: "
+        + ", ".join(f"{k} {v}" for k, v in about["versions"].items())
+        + ". Load of the machine before the parts: {:.1f} to {:.1f}.".format(*about["load"])
+    )
+
+
+def _targets(verdicts: Sequence[Target]) -> Iterator[str]:
+    yield _table(
+        ["target", "needed", "found", "verdict"],
+        [
+            [
+                t.what + (f" ({t.note})" if t.note and t.found else ""),
+                f"{'≥' if t.least else '≤'} {t.needed:g}" + (f" (aim {t.aim:g})" if t.aim else ""),
+                ", ".join(f"{k}: {number(v)}" for k, v in t.found.items()) or "-",
+                t.verdict,
+            ]
+            for t in verdicts
+        ],
+    )
+
+
+def _queries(results: Results, batched: bool) -> Iterator[str]:
+    datasets = [part["dataset"] for part in results.queries]
+    key = "over_fspn_batch" if batched else "over_fspn"
+    rows = []
+    for engine, label in ENGINES.items():
+        found = [time_of(part, engine, batched) for part in results.queries]
+        if not any(found):
+            continue
+        rows.append([label, *(_spread(f["microseconds"]) if f else "-" for f in found)])
+        ratios = [(f[key] if batched else f[key]["median"]) if f else None for f in found]
+        rows.append(["  × FSPN", *(number(r) if r else "-" for r in ratios)])
+    yield _table(["engine", *datasets], rows)
+    if not batched:
+        yield (
+            "The ratio is of the same queries in the same round. pomegranate and SPFlow's own "
+            "evaluation are asked fewer of them. pyAgrum, SPFlow and pomegranate get codes, "
+            "ready made; FSPN gets values and looks the codes up itself."
+        )
+
+
+def _training(results: Results) -> Iterator[str]:
+    rows = []
+    for learner, label in LEARNERS.items():
+        found = [learner_of(part, learner) for part in results.training]
+        rows.append([label, *(_spread(f["seconds"]) if f else "-" for f in found)])
+        rows.append(["  × FSPN", *(number(f["over_fspn"]["median"]) if f else "-" for f in found)])
+    stock = {p["dataset"]: p for p in results.stock}
+    datasets = [part["dataset"] for part in results.training]
+    if stock:
+        cells = [_stock(stock.get(d)) for d in datasets]
+        rows.append(["SPFlow's stock `learn_mspn`, all cores", *cells])
+    yield _table(["learner", *datasets], rows)
+
+
+def _limit(results: Results) -> Iterator[str]:
+    lines = {
+        "FSPN batched, µs": lambda p: _spread(p["batch_us"]),
+        "read the touched bytes in a row, µs (the limit)": lambda p: _spread(p["read_us"]),
+        "  × the limit": lambda p: number(p["batch_us"]["median"] / p["read_us"]["median"]),
+        "the same reads at their places, in order, µs": lambda p: _spread(p["replay_us"]),
+        "  × those reads": lambda p: number(p["batch_us"]["median"] / p["replay_us"]["median"]),
+        "bytes touched": lambda p: f"{p['touched_bytes']:,.0f}",
+        "bytes of their cache lines": lambda p: f"{p['line_bytes']:,.0f}",
+        "bytes of the compiled model": lambda p: f"{p['model_bytes']:,.0f}",
+        "reads of structure": lambda p: f"{p['structure']:,.0f}",
+        "reads of indices and codes": lambda p: f"{p['indices']:,.0f}",
+        "reads of probabilities": lambda p: f"{p['probabilities']:,.0f}",
+        "accesses to bookkeeping": lambda p: f"{p['state']:,.0f}",
+        "accesses to intermediate tables": lambda p: f"{p['intermediate']:,.0f}",
+    }
+    rows = [[label, *(cell(p) for p in results.limit)] for label, cell in lines.items()]
+    yield _table(["per query", *(p["dataset"] for p in results.limit)], rows)
+
+
+def _curves(results: Results) -> Iterator[str]:
+    for name, unit in CURVES.items():
+        points = results.curve(name)
+        if not points:
+            continue
+        x = [float(p["x"]) for p in points]
+        train = exponent(x, [p["train_seconds"]["median"] for p in points])
+        query = exponent(x, [p["query_us"]["median"] for p in points])
+        fitted = f"Fitted exponents: training {train:.2f}, query {query:.2f}."
+        yield f"**{name}**: {points[0]['about']}. {fitted}"
+        steps = doubling(points) if name == "rows" else {}
+        yield _table(
+            [unit, "training, s", "query, µs", "nodes", "peak memory / data", "time / half"],
+            [
+                [
+                    f"{p['x']:,}", _spread(p["train_seconds"]), _spread(p["query_us"]),
+                    f"{p['nodes']:,}", _memory(p), number(steps.get(f"{p['x']:,}")),
+                ]
+                for p in points
+            ],
+        )  # fmt: skip
+
+
+def _memory(point: Found) -> str:
+    if point["peak_bytes"] is None:
+        return "-"
+    return f"{point['peak_bytes'] / 1e6:,.0f} MB / {point['data_bytes'] / 1e6:,.0f} MB"
+
+
+def _stock(part: Found | None) -> str:
+    if part is None:
+        return "-"
+    return f"more than {part['seconds']:.0f}" if part["ended"] else f"{part['seconds']:.0f}"
+
+
+def _spread(spread: Found) -> str:
+    return f"{number(spread['median'])} ({number(spread['low'])}-{number(spread['high'])})"
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, without an exponent."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _table(head: list[str], rows: list[list[Any]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)

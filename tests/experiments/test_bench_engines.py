@@ -1,0 +1,107 @@
+"""What the benchmark times is what it says: same answers, and counted bytes that are known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from baselines.spflow_mspn import MSPN
+from experiments.bench.contestants import SpflowOwn, encode, fspn_batch
+from experiments.bench.data import additive_table, boxes
+from experiments.bench.limit import codes_of, distinct_bytes, watch
+from experiments.bench.memory import big_table, reset_peak, status_bytes
+from experiments.bench.touch import Noted
+from experiments.datasets.network import Network
+from experiments.types import EvidenceQuery
+from fspn import FSPN
+
+QUERIES = (
+    EvidenceQuery(("x1",), {"x0": 1}, {"x1": 2}),
+    EvidenceQuery(("x0", "x2"), {"x3": 0, "x1": 1}, {"x0": 1, "x2": 1}),
+)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return additive_table(600, 5, 4, seed=0)
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return FSPN(random_state=0).fit(table)
+
+
+def test_a_batch_answers_what_single_questions_do(model, table):
+    events = boxes(QUERIES, list(table.columns)).stacked
+    single = [model.conditional(q.target, q.evidence) for q in QUERIES]
+    np.testing.assert_allclose(fspn_batch(model, events), single, rtol=1e-12)
+
+
+def test_spflows_own_evaluation_agrees_with_the_adapters(table):
+    pytest.importorskip("spn")
+    domains = {c: np.arange(4) for c in table.columns}
+    mspn = MSPN(min_rows=100).fit(table, domains, 0)
+    codes = encode(mspn, QUERIES)
+    expected = mspn.conditional([q.target for q in QUERIES], [q.evidence for q in QUERIES])
+    own = SpflowOwn(mspn).conditional(codes.asked, codes.given)
+    np.testing.assert_allclose(own, expected, rtol=1e-9)
+
+
+def test_a_noted_array_counts_reads_and_uses():
+    array = Noted(np.arange(5.0))
+    array[2] += 1.0
+    assert (array[2], array.read, array.uses) == (3.0, [2, 2], 3)
+    array.forget()
+    assert (array.read, array.uses, len(array)) == ([], 0, 5)
+
+
+def test_codes_of_points_and_free_columns(model):
+    low, high = codes_of(model, np.array([[3.0, np.nan, 0.0, np.nan, 1.0]]))
+    assert low.tolist() == [[3, 0, 0, 0, 1]]
+    assert high.tolist() == [[3, 3, 0, 3, 1]]
+
+
+def test_the_bytes_of_an_independent_model_are_known():
+    """Each constrained column of a product of leaves costs one probability of eight bytes."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(rng.integers(0, 4, (2000, 3)), columns=["x0", "x1", "x2"])
+    free = FSPN(random_state=0).fit(data)
+    assert free.n_nodes_ == 4
+    events = np.array([[1.0, np.nan, np.nan], [1.0, 2.0, 3.0]])
+    notes = watch(free, events)
+    np.testing.assert_allclose(np.exp(notes["answers"]), free.probability(events, events))
+    assert np.diff(notes["numbers_ends"]).tolist() == [1, 3]
+    assert np.diff(notes["tables_ends"]).tolist() == [0, 0]
+    structure = [
+        len(np.unique(notes["ints_read"][a:b]))
+        for a, b in zip(notes["ints_ends"], notes["ints_ends"][1:], strict=False)
+    ]
+    expected = [8 * (1 + structure[0]), 8 * (3 + structure[1])]
+    assert distinct_bytes(free, notes).tolist() == expected
+    assert (distinct_bytes(free, notes, 64) % 64 == 0).all()
+
+
+def test_tables_have_the_shape_asked_for_and_depend(table):
+    wide = additive_table(300, 12, 7, seed=1)
+    assert wide.shape == (300, 12)
+    assert wide.to_numpy().min() == 0
+    assert wide.to_numpy().max() == 6
+    differences = (table["x1"] - table["x0"]) % 4  # x1 = x0 + noise of 0, 1 or 2
+    assert set(differences) == {0, 1, 2}
+    assert (differences == 0).mean() == pytest.approx(0.7, abs=0.08)
+
+
+def test_big_tables_hold_values_not_codes():
+    cpts = (np.array([0.5, 0.5]), np.array([[1.0, 0.0], [0.0, 1.0]]))
+    domains = (np.array([3, 7]), np.array([10, 20]))
+    table = big_table(Network(("a", "b"), domains, ((), (0,)), cpts), 250, seed=0)
+    assert len(table) == 250
+    assert set(map(tuple, table.to_numpy().tolist())) == {(3, 10), (7, 20)}
+
+
+def test_the_peak_of_memory_sees_what_was_freed():
+    reset_peak()
+    before = status_bytes("VmHWM")
+    held = np.ones(30_000_000 // 8)
+    del held
+    assert status_bytes("VmHWM") - before > 20_000_000
+    assert status_bytes("VmRSS") < before + 20_000_000
