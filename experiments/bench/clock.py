@@ -26,7 +26,7 @@ class Rounds:
 
     repeats: int = 7
     least: int = 3
-    budget_seconds: float = 6.0
+    budget_seconds: float = 3.0
 
 
 @dataclass(frozen=True)

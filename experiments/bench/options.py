@@ -45,7 +45,7 @@ class Options:
     slow: int = 10
     batch: int = 10_000
     queries: Rounds = field(default_factory=Rounds)
-    training: Rounds = field(default_factory=lambda: Rounds(3, 2, 10.0))
+    training: Rounds = field(default_factory=lambda: Rounds(3, 2, 6.0))
     curves: Rounds = field(default_factory=lambda: Rounds(3, 1, 4.0))
     scaling_dataset: str = "rdc_65"
     row_counts: tuple[int, ...] = tuple(10_000_000 >> k for k in range(10, -1, -1))

@@ -27,7 +27,15 @@ from experiments.fingerprint import code_version
 from experiments.job import machine_name
 from experiments.locks import Machine
 
-TARGETS = ("fspn_model.FSPNModel", "bn_dag.BNDag", "bn_tree.BNTree", "spflow_stock.MSPNStock")
+# Whatever these import, directly or not, is the code that a part depends on.
+CODE = (
+    "baselines.fspn_model.FSPNModel",
+    "baselines.bn_dag.BNDag",
+    "baselines.bn_tree.BNTree",
+    "baselines.spflow_stock.MSPNStock",
+    "experiments.bench.parts.Part",
+    "experiments.bench.memory.measure",
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,7 @@ class Shelf:
 
     def __init__(self, options: Options, fresh: bool) -> None:
         self.options, self.fresh = options, fresh
-        code = [code_version(f"baselines.{target}") for target in TARGETS]
+        code = [code_version(target) for target in CODE]
         what = [asdict(options) | {"cache_dir": ""}, code, machine_name()]
         key = sha256(json.dumps(what, default=str).encode()).hexdigest()[:12]
         self.folder = options.cache_dir / "bench" / key

@@ -70,12 +70,18 @@ def _queries(results: Results, batched: bool) -> Iterator[str]:
         rows.append([label, *(_spread(f["microseconds"]) if f else "-" for f in found)])
         ratios = [(f[key] if batched else f[key]["median"]) if f else None for f in found]
         rows.append(["  × FSPN", *(number(r) if r else "-" for r in ratios)])
+        if not batched:
+            typical = [f["typical_over_fspn"] if f else None for f in found]
+            rows.append(["  × FSPN, median query", *map(number, typical)])
+    if not batched:
+        calls = [number(part["call_us"]) for part in results.queries]
+        rows.append(["FSPN, a call without any work", *calls])
     yield _table(["engine", *datasets], rows)
     if not batched:
         yield (
-            "The ratio is of the same queries in the same round. pomegranate and SPFlow's own "
-            "evaluation are asked fewer of them. pyAgrum, SPFlow and pomegranate get codes, "
-            "ready made; FSPN gets values and looks the codes up itself."
+            "Times are of the mean query. The ratio is of the same queries in the same round. "
+            "pomegranate and SPFlow's own evaluation are asked fewer of them. "
+            "pyAgrum, SPFlow and pomegranate get codes, ready made; FSPN gets values and looks the codes up itself."
         )
 
 
