@@ -81,7 +81,8 @@ def _queries(results: Results, batched: bool) -> Iterator[str]:
         yield (
             "Times are of the mean query. The ratio is of the same queries in the same round. "
             "pomegranate and SPFlow's own evaluation are asked fewer of them. "
-            "pyAgrum, SPFlow and pomegranate get codes, ready made; FSPN gets values and looks the codes up itself."
+            "pyAgrum, SPFlow and pomegranate get codes, ready made; FSPN gets values and "
+            "looks the codes up itself."
         )
 
 
