@@ -26,10 +26,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def binary() -> pd.DataFrame:
-    """Thirty columns that depend on one another equally, some of them twice: ties everywhere."""
+    """Twenty columns that depend on one another equally, some of them twice: ties everywhere."""
     rng = np.random.default_rng(0)
     hidden = rng.integers(0, 2, (1000, 1))
-    table = (hidden ^ (rng.random((1000, 30)) < 0.25)).astype(int)
+    table = (hidden ^ (rng.random((1000, 20)) < 0.25)).astype(int)
     return pd.DataFrame(np.column_stack([table, table[:, :5], table[:, :5]]))
 
 
