@@ -159,14 +159,21 @@ class Corrected:
 
 
 def pool(column: Column, bins: int) -> Column:
-    """The column with reals cut into bins and rare values merged with their neighbours."""
+    """The column with reals cut into bins and rare values merged with their neighbours.
+
+    At most sqrt(n / 5) values are left: with more, the table of two columns has more cells than
+    there are rows to fill them, and no test could find any dependence.
+    """
     if column.size == 0:
         cuts = np.unique(np.quantile(column.values, np.linspace(0, 1, bins + 1)[1:-1]))
         codes = np.searchsorted(cuts, column.values, side="left")
         return pool(Column(codes.astype(np.int32), len(cuts) + 1), bins)
     counts = np.bincount(column.values, minlength=column.size)
-    least = min(MIN_POOLED_ROWS, max(len(column.values) // 4, 1))
-    if counts.min() >= least:
+    n = len(column.values)
+    least, most = min(MIN_POOLED_ROWS, max(n // 4, 1)), max(int(np.sqrt(n / 5)), 2)
+    if column.size > most:
+        least = max(least, -(-n // most))
+    elif counts.min() >= least:
         return column
     order = np.arange(column.size) if column.ordered else np.argsort(-counts, kind="stable")
     groups = np.empty(column.size, dtype=np.int32)

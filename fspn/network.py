@@ -289,12 +289,15 @@ def topological_order(parents: Sequence[tuple[int, ...]]) -> list[int]:
 def bound_width(
     parents: list[tuple[int, ...]], sizes: Sequence[int], max_cells: int, scores: LocalScores
 ) -> Network:
-    """Drop the cheapest edges until no intermediate result exceeds ``max_cells``."""
+    """Drop the cheapest edges until no intermediate result exceeds ``max_cells``.
+
+    A single parent stays: its table is read sparsely, and trees are never wide.
+    """
     while elimination_order(parents, sizes)[1] > max_cells:
-        child, weakest = min(
-            ((v, p) for v, own in enumerate(parents) for p in own if len(own) > 1),
-            key=lambda edge: _loss(edge, parents, scores),
-        )
+        edges = [(v, p) for v, own in enumerate(parents) for p in own if len(own) > 1]
+        if not edges:
+            break
+        child, weakest = min(edges, key=lambda edge: _loss(edge, parents, scores))
         parents[child] = tuple(p for p in parents[child] if p != weakest)
     return Network(tuple(parents), tuple(topological_order(parents)))
 

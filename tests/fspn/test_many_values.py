@@ -1,0 +1,35 @@
+"""Columns with many values: dependence is found, and tables too wide for the bound are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fspn import FSPN
+
+
+@pytest.mark.parametrize(("size", "n_rows"), [(250, 5_000), (2_000, 40_000)])
+def test_copies_of_a_column_depend_on_each_other(size: int, n_rows: int) -> None:
+    x = np.random.default_rng(0).integers(0, size, n_rows)
+    model = FSPN().fit(pd.DataFrame({"a": x, "b": x}))
+    assert model.conditional({"a": 5}, {"b": 5}) > 0.9
+
+
+def test_shuffled_values_depend_on_each_other() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 400, 8_000)
+    model = FSPN().fit(pd.DataFrame({"a": x, "b": rng.permutation(400)[x]}))
+    assert model.n_parameters_ > 2 * 399
+
+
+def test_independent_columns_of_many_values_stay_independent() -> None:
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(rng.integers(0, 500, (5_000, 6)))
+    assert FSPN().fit(table).n_nodes_ == 7
+
+
+def test_a_tree_is_never_too_wide() -> None:
+    x = np.random.default_rng(3).integers(0, 5, 500)
+    model = FSPN(max_cells=5).fit(pd.DataFrame({"a": x, "b": x}))
+    assert model.conditional({"a": 3}, {"b": 3}) > 0.9
