@@ -112,7 +112,8 @@ class FSPNModel(DensityModel):
         sizes = self.encoder.cards[[self.encoder.index(column) for column in columns]]
         if sizes.prod(dtype=float) > MAX_TABLE:
             return np.asarray(self.model.conditional(list(query), [evidence] * len(query)))
-        table = self.model.conditional_table(columns, dict(evidence))
+        given: dict[Hashable, Hashable] = dict(evidence.items())
+        table = self.model.conditional_table(columns, given)
         cells = self.encoder.points(query)[:, [self.encoder.index(column) for column in columns]]
         inside = np.all(cells >= 0, axis=1)
         values = table[tuple(np.maximum(cells, 0).T)]
