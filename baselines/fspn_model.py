@@ -13,9 +13,6 @@ from baselines.base import DensityModel, Footprint, ImpossibleEvidence, Point
 from baselines.encoding import FREE
 from fspn import FSPN
 
-MANY_CELLS = 16
-MAX_TABLE = 200_000
-
 
 class FSPNModel(DensityModel):
     """Adapter of `fspn.FSPN`; None leaves a setting to the preset.
@@ -102,22 +99,7 @@ class FSPNModel(DensityModel):
             raise ValueError("a column is both in a query and in its evidence")
         if not query:
             return np.empty(0)
-        if len(query) >= MANY_CELLS and _one_table(query, evidence):
-            return self._cells(query, evidence[0])
         return np.asarray(self.model.conditional(list(query), list(evidence)))
-
-    def _cells(self, query: Sequence[Point], evidence: Point) -> np.ndarray:
-        """Many cells of one table: it is computed once."""
-        columns = list(query[0])
-        sizes = self.encoder.cards[[self.encoder.index(column) for column in columns]]
-        if sizes.prod(dtype=float) > MAX_TABLE:
-            return np.asarray(self.model.conditional(list(query), [evidence] * len(query)))
-        given: dict[Hashable, Hashable] = dict(evidence.items())
-        table = self.model.conditional_table(columns, given)
-        cells = self.encoder.points(query)[:, [self.encoder.index(column) for column in columns]]
-        inside = np.all(cells >= 0, axis=1)
-        values = table[tuple(np.maximum(cells, 0).T)]
-        return np.where(inside, values, 0.0)
 
     def _conditional(self, asked: np.ndarray, given: np.ndarray) -> np.ndarray:
         codes = np.concatenate([np.where(asked == FREE, given, asked), given])
@@ -141,9 +123,3 @@ class FSPNPaper(FSPNModel):
 
     name: ClassVar[str] = "fspn_paper"
     preset: ClassVar[str] = "paper"
-
-
-def _one_table(query: Sequence[Point], evidence: Sequence[Point]) -> bool:
-    """Whether all questions are about the same columns given the same evidence."""
-    first = query[0].keys()
-    return all(e == evidence[0] for e in evidence) and all(q.keys() == first for q in query)
