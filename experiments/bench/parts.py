@@ -36,6 +36,8 @@ CODE = (
     "experiments.bench.parts.Part",
     "experiments.bench.memory.measure",
 )
+# Options that the names of the parts tell, and where files are kept.
+NAMED = {"datasets", "row_counts", "column_counts", "stock_limit", "cache_dir"}
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,16 @@ def plan(options: Options, sections: tuple[str, ...]) -> Iterator[Part]:
         "queries": measure_queries,
         "training": measure_training,
         "limit": measure_limit,
-        "stock": measure_stock,
     }
+    widest, seconds = max(options.column_counts, default=0), options.stock_limit
     curves: Mapping[str, Mapping[Any, Callable[[], Any]]] = {
         "rows": {n: partial(rows_point, n, options) for n in options.row_counts},
-        "columns": {"all": partial(columns_curve, options)},
+        "columns": {f"to-{widest}": partial(columns_curve, options)},
         "domains": {"all": partial(domains_curve, options)},
+        "stock": {
+            f"{name}-{seconds:g}s": partial(measure_stock, name, options)
+            for name in options.datasets
+        },
         "nodes": {name: partial(nodes_curve, name, options) for name in NODE_SERIES},
     }
     for section in sections:
@@ -80,14 +86,15 @@ class Shelf:
     """Where finished parts are kept.
 
     Arguments:
-        options: What is measured; other options are other parts.
+        options: What is measured; other options, code or machine are other parts.
         fresh: Whether to measure again what is there.
     """
 
     def __init__(self, options: Options, fresh: bool) -> None:
         self.options, self.fresh = options, fresh
         code = [code_version(target) for target in CODE]
-        what = [asdict(options) | {"cache_dir": ""}, code, machine_name()]
+        same = {k: v for k, v in asdict(options).items() if k not in NAMED}
+        what = [same, code, machine_name()]
         key = sha256(json.dumps(what, default=str).encode()).hexdigest()[:12]
         self.folder = options.cache_dir / "bench" / key
 

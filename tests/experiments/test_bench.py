@@ -1,7 +1,7 @@
 """The benchmark: its clock, its verdicts, its shelf of finished parts, and a small run."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -189,3 +189,13 @@ def test_a_small_run_writes_everything_and_goes_on_where_it_was(tmp_path, capsys
     capsys.readouterr()
     main(command)
     assert capsys.readouterr().out.count("done before") == 2
+
+
+def test_parts_are_kept_when_a_curve_is_cut_shorter(options):
+    part = Part("limit", "x", lambda: Answer(1))
+    Shelf(options, fresh=False).get(part)
+    shorter = replace(options, row_counts=options.row_counts[:1], column_counts=(5,))
+    assert Shelf(shorter, fresh=False).has(part)
+    names = [{p.name for p in plan(o, ("columns",))} for o in (options, shorter)]
+    assert not names[0] & names[1]  # a curve that is measured as a whole is another part
+    assert not Shelf(replace(options, batch=7), fresh=False).has(part)
