@@ -5,44 +5,24 @@ the largest canonical correlation between random sine features of the two variab
 For coded variables the features depend on the value alone, so the whole computation follows from
 the contingency table, which is orders of magnitude faster than working on the rows.
 
-``corrected`` knows its sample size: the maximal (HGR) correlation, with its upward bias on small
-samples taken off, and 0 where a G-test does not find the dependence significant.
+``corrected`` (:mod:`fspn.corrected`) knows its sample size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from scipy.stats import chi2, rankdata
+from scipy.stats import rankdata
 
+from fspn.columns import Bits, Column, Oracle, pairwise, phi_matrix
+from fspn.corrected import Corrected, pool
 from fspn.counts import contingency
 
-MIN_POOLED_ROWS = 10
+__all__ = ["ORACLES", "RDC", "Column", "Corrected", "Oracle", "pool", "rdc_matrix"]
+
 MAX_TABLE_CELLS = 4_000_000
-
-
-@dataclass(frozen=True)
-class Column:
-    """One variable on one slice of the data.
-
-    Arguments:
-        values: Codes, or reals where ``size`` is 0.
-        size: The number of codes.
-        ordered: Whether the order of the codes means something.
-    """
-
-    values: np.ndarray
-    size: int
-    ordered: bool = True
-
-
-class Oracle(Protocol):
-    """A measure of dependence in [0, 1] for all pairs of two groups of columns."""
-
-    def matrix(self, first: Sequence[Column], second: Sequence[Column]) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -53,6 +33,7 @@ class RDC:
 
     with r the copula rank and W normal, of scale s over the number of coordinates. The ranks of an
     unordered variable mean nothing, so each of its values is a coordinate of its own (one-hot).
+    Between columns of one list the larger of rdc(x, y) and rdc(y, x) is taken.
 
     Arguments:
         k: The number of random features.
@@ -65,13 +46,23 @@ class RDC:
     seed: int = 0
 
     def matrix(self, first: Sequence[Column], second: Sequence[Column]) -> np.ndarray:
+        same = second is first
+        binary_first, binary_second = (np.array([c.size == 2 for c in s]) for s in (first, second))
+        known = np.zeros((len(first), len(second)))
+        known[np.ix_(binary_first, binary_second)] = _binary_matrix(first, None if same else second)
         left = [_whitened(x, self._features(x, 0)) for x in first]
         right = [_whitened(y, self._features(y, 1)) for y in second]
-        return np.array(
-            [
-                [_canonical_correlation(x, fx, y, fy) for y, fy in zip(second, right, strict=True)]
-                for x, fx in zip(first, left, strict=True)
-            ]
+
+        def measure(i: int, j: int) -> float:
+            directions = [(left[i], right[j]), *([(right[i], left[j])] if same else [])]
+            return _canonical_correlation(first[i], second[j], directions)
+
+        return pairwise(
+            known.shape,
+            measure,
+            np.outer(binary_first, binary_second),
+            known,
+            same,
         )
 
     def _features(self, column: Column, side: int) -> np.ndarray:
@@ -90,6 +81,19 @@ class RDC:
         return np.sin(self.s / 2 * (np.column_stack([ranks, np.ones(len(ranks))]) @ weights))
 
 
+def _binary_matrix(first: Sequence[Column], second: Sequence[Column] | None) -> np.ndarray:
+    r"""All features of a binary variable are one line, so its coefficient is :math:`|\phi|`."""
+    left = _bits(first)
+    right = None if second is None else _bits(second)
+    if not left or right == []:
+        return np.zeros((len(left), len(left if right is None else right)))
+    return phi_matrix(left, right, len(first[0].values))
+
+
+def _bits(columns: Sequence[Column]) -> list[Bits]:
+    return [column.values.__getitem__ for column in columns if column.size == 2]
+
+
 def _whitened(column: Column, features: np.ndarray) -> np.ndarray:
     """The features turned so that they have mean 0 and the identity as covariance."""
     weights = _row_weights(column)
@@ -105,16 +109,28 @@ def _row_weights(column: Column) -> np.ndarray:
     return np.bincount(column.values, minlength=column.size) / len(column.values)
 
 
-def _canonical_correlation(x: Column, fx: np.ndarray, y: Column, fy: np.ndarray) -> float:
-    """The largest singular value of the cross-covariance of whitened features."""
+def _canonical_correlation(
+    x: Column, y: Column, directions: list[tuple[np.ndarray, np.ndarray]]
+) -> float:
+    """The largest singular value of the cross-covariance of whitened features.
+
+    Arguments:
+        x: One column.
+        y: The other.
+        directions: Pairs of features, of x and of y; the largest value over all of them counts.
+    """
     n = len(x.values)
-    if x.size and y.size and x.size * y.size <= MAX_TABLE_CELLS:
-        between = fx.T @ (contingency(x.values, y.values, x.size, y.size) / n) @ fy
-    else:
-        between = (fx[x.values] if x.size else fx).T @ (fy[y.values] if y.size else fy) / n
-    if between.size == 0:
-        return 0.0
-    return min(float(np.linalg.norm(between, 2)), 1.0)
+    dense = x.size and y.size and x.size * y.size <= MAX_TABLE_CELLS
+    joint = contingency(x.values, y.values, x.size, y.size) / n if dense else None
+    best = 0.0
+    for fx, fy in directions:
+        if joint is not None:
+            between = fx.T @ joint @ fy
+        else:
+            between = (fx[x.values] if x.size else fx).T @ (fy[y.values] if y.size else fy) / n
+        if between.size:
+            best = max(best, float(np.linalg.norm(between, 2)))
+    return min(best, 1.0)
 
 
 def rdc_matrix(
@@ -127,124 +143,8 @@ def rdc_matrix(
     """The RDC of all pairs of columns of ordered codes, with ones on the diagonal."""
     columns = [Column(column, size) for column, size in zip(codes, sizes, strict=True)]
     matrix = RDC(k, s, seed).matrix(columns, columns)
-    matrix = np.maximum(matrix, matrix.T)
     np.fill_diagonal(matrix, 1.0)
     return matrix
-
-
-@dataclass(frozen=True)
-class Corrected:
-    r"""The maximal correlation, without its small-sample bias, where a G-test finds any.
-
-    On n rows of independent variables with r and c values the squared HGR correlation is about
-    :math:`b = (\sqrt{r-1} + \sqrt{c-1})^2 / n`, the edge of the spectrum of noise. What is
-    reported is :math:`\sqrt{(\rho^2 - b)^+ / (1 - b)}`. Rare values are pooled first, so that both
-    the test and the bias hold on small slices.
-
-    Arguments:
-        level: The significance level of the test, before it is divided by the number of pairs.
-        bins: Into how many values of about equal frequency reals are cut.
-    """
-
-    level: float = 0.01
-    bins: int = 16
-
-    def matrix(self, first: Sequence[Column], second: Sequence[Column]) -> np.ndarray:
-        pooled_first = [pool(column, self.bins) for column in first]
-        pooled_second = [pool(column, self.bins) for column in second]
-        level = self.level / max(len(first) * len(second), 1)
-        if all(x.size <= 2 for x in [*pooled_first, *pooled_second]):
-            return _binary_matrix(pooled_first, pooled_second, level)
-        return np.array([[_corrected(x, y, level) for y in pooled_second] for x in pooled_first])
-
-
-def pool(column: Column, bins: int) -> Column:
-    """The column with reals cut into bins and rare values merged with their neighbours.
-
-    At most sqrt(n / 5) values are left: with more, the table of two columns has more cells than
-    there are rows to fill them, and no test could find any dependence.
-    """
-    if column.size == 0:
-        cuts = np.unique(np.quantile(column.values, np.linspace(0, 1, bins + 1)[1:-1]))
-        codes = np.searchsorted(cuts, column.values, side="left")
-        return pool(Column(codes.astype(np.int32), len(cuts) + 1), bins)
-    counts = np.bincount(column.values, minlength=column.size)
-    n = len(column.values)
-    least, most = min(MIN_POOLED_ROWS, max(n // 4, 1)), max(int(np.sqrt(n / 5)), 2)
-    if column.size > most:
-        least = max(least, -(-n // most))
-    elif counts.min() >= least:
-        return column
-    order = np.arange(column.size) if column.ordered else np.argsort(-counts, kind="stable")
-    groups = np.empty(column.size, dtype=np.int32)
-    groups[order] = _group(counts[order], least)
-    return Column(groups[column.values], int(groups.max()) + 1, column.ordered)
-
-
-def _group(counts: np.ndarray, least: int) -> np.ndarray:
-    """Runs of values that hold at least ``least`` rows each."""
-    groups, group, held = np.zeros(len(counts), dtype=np.int32), 0, 0
-    remaining = counts.sum()
-    for position, count in enumerate(counts):
-        if held >= least and remaining >= least:
-            group, held = group + 1, 0
-        groups[position] = group
-        held += count
-        remaining -= count
-    return groups
-
-
-def _corrected(x: Column, y: Column, level: float) -> float:
-    if x.size < 2 or y.size < 2:
-        return 0.0
-    table = contingency(x.values, y.values, x.size, y.size).astype(np.float64)
-    n = table.sum()
-    p, q = table.sum(axis=1), table.sum(axis=0)
-    expected = np.outer(p, q) / n
-    filled = table > 0
-    statistic = 2.0 * float(table[filled] @ np.log(table[filled] / expected[filled]))
-    if chi2.sf(statistic, (x.size - 1) * (y.size - 1)) > level:
-        return 0.0
-    rho = _second_singular_value(table / np.sqrt(np.outer(p, q)), np.sqrt(p / n), np.sqrt(q / n))
-    return _unbiased(rho, x.size, y.size, n)
-
-
-def _unbiased(rho: float, r: int, c: int, n: float) -> float:
-    bias = min((np.sqrt(r - 1) + np.sqrt(c - 1)) ** 2 / n, 0.999)
-    return float(np.sqrt(max((rho**2 - bias) / (1 - bias), 1e-12)))
-
-
-def _second_singular_value(matrix: np.ndarray, left: np.ndarray, right: np.ndarray) -> float:
-    """By power iteration on the matrix without its first singular pair, which is known."""
-    rest = matrix - np.outer(left, right)
-    gram = rest @ rest.T if rest.shape[0] <= rest.shape[1] else rest.T @ rest
-    vector = np.linspace(1.0, 2.0, len(gram))
-    value = 0.0
-    for _ in range(100):
-        vector = gram @ vector
-        norm = float(np.linalg.norm(vector))
-        if norm <= 1e-15 or abs(norm - value) <= 1e-6 * norm:
-            return float(np.sqrt(min(norm, 1.0)))
-        value, vector = norm, vector / norm
-    return float(np.sqrt(min(value, 1.0)))
-
-
-def _binary_matrix(first: list[Column], second: list[Column], level: float) -> np.ndarray:
-    r"""For two binary variables the maximal correlation is :math:`|\phi|`: one matrix product."""
-    left, right = _standardised(first), _standardised(second)
-    n = max(left.shape[0], 1)
-    phi = np.abs(left.T @ right) / n
-    significant = n * phi**2 > chi2.isf(level, 1)
-    bias = min(4.0 / n, 0.999)
-    unbiased = np.sqrt(np.maximum((phi**2 - bias) / (1 - bias), 1e-12))
-    return np.where(significant, np.minimum(unbiased, 1.0), 0.0)
-
-
-def _standardised(columns: list[Column]) -> np.ndarray:
-    matrix = np.column_stack([column.values for column in columns]).astype(np.float32)
-    matrix -= matrix.mean(axis=0)
-    deviation = matrix.std(axis=0)
-    return matrix / np.where(deviation > 0, deviation, 1.0)
 
 
 ORACLES: dict[str, type[RDC] | type[Corrected]] = {"rdc": RDC, "corrected": Corrected}

@@ -106,15 +106,15 @@ def fit_tree(
     data: Slice, scope: Sequence[int], alpha: float | None, rng: np.random.Generator
 ) -> Node:
     """A Chow-Liu tree (a forest where that scores better) as an FSPN."""
-    allowed = np.ones((len(scope), len(scope)), dtype=bool)
-    return fit_network(data, scope, (), allowed, 1, 10**9, alpha, rng)
+    strength = np.ones((len(scope), len(scope)))
+    return fit_network(data, scope, (), strength, 1, 10**9, alpha, rng)
 
 
 def fit_network(
     data: Slice,
     scope: Sequence[int],
     given: Sequence[int],
-    allowed: np.ndarray,
+    strength: np.ndarray,
     max_parents: int,
     max_cells: int,
     alpha: float | None,
@@ -129,7 +129,7 @@ def fit_network(
     """
     variables = [*scope, *given]
     table = coded_table(data, variables, offsets)
-    network = learn_network(table, allowed, max_parents, max_cells, rng)
+    network = learn_network(table, strength > 0, max_parents, max_cells, rng)
     scores = LocalScores(table)
     roots = [v for v in network.order if v < len(scope) and not network.parents[v]]
     parts: list[Node] = [] if left is None else [left]

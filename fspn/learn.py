@@ -80,17 +80,26 @@ class Learner:
         self.rng = rng
         self.report = report
 
-    def learn(self, data: Slice, scope: Sequence[int]) -> Node:
-        r"""The FSPN of :math:`\Pr(X)` on a slice: the branches of the pseudocode, in its order."""
+    def learn(
+        self, data: Slice, scope: Sequence[int], dependence: np.ndarray | None = None
+    ) -> Node:
+        r"""The FSPN of :math:`\Pr(X)` on a slice: the branches of the pseudocode, in its order.
+
+        Arguments:
+            data: The slice.
+            scope: The variables X.
+            dependence: Their dependence on this slice, where it is known already.
+        """
         if len(scope) == 1:
             return self._uni_leaf(data, scope[0])
-        dependence = self._dependence(data, scope)
-        group = self._highly_correlated(dependence)
-        if group is not None:
-            return self._factorize(data, scope, group, dependence)
-        parts = self._independent_parts(dependence)
+        if dependence is None:
+            dependence = self._dependence(data, scope)
+        groups = self._highly_correlated(dependence)
+        if groups:
+            return self._factorize(data, scope, groups, dependence)
+        parts = self._components(dependence, self.settings.tau_low)
         if len(parts) > 1:
-            return self._product(data, [[scope[i] for i in part] for part in parts])
+            return self._product(data, scope, parts, dependence)
         return self._sum(data, scope)
 
     def _dependence(self, data: Slice, scope: Sequence[int]) -> np.ndarray:
@@ -102,62 +111,88 @@ class Learner:
         np.fill_diagonal(matrix, 0.0)
         return matrix
 
-    def _highly_correlated(self, dependence: np.ndarray) -> np.ndarray | None:
-        """H: the connected component, at tau_high, of the strongest pair; None where none is."""
-        if self.settings.tau_high > 1 or not self._linked(dependence, "high").any():
-            return None
-        labels = connected_components(self._linked(dependence, "high"), directed=False)[1]
-        strongest = np.unravel_index(np.argmax(dependence), dependence.shape)[0]
-        return np.flatnonzero(labels == labels[strongest])
+    def _highly_correlated(self, dependence: np.ndarray) -> list[np.ndarray]:
+        """The groups H, one factorize node each: the connected components at tau_high.
 
-    def _linked(self, dependence: np.ndarray, which: str) -> np.ndarray:
-        tau = self.settings.tau_high if which == "high" else self.settings.tau_low
-        return (dependence >= tau) & (dependence > 0)
+        The component of the strongest pair comes first. The others are those that the recursion
+        on its left child would find, as the rows, and so the dependence, are the same there.
+        """
+        if self.settings.tau_high > 1:
+            return []
+        parts = self._components(dependence, self.settings.tau_high)
+        groups = [part for part in parts if len(part) > 1]
+        return sorted(groups, key=lambda g: (-float(dependence[np.ix_(g, g)].max()), g[0]))
 
-    def _independent_parts(self, dependence: np.ndarray) -> list[np.ndarray]:
-        n_parts, labels = connected_components(self._linked(dependence, "low"), directed=False)
-        return [np.flatnonzero(labels == part) for part in range(n_parts)]
+    def _components(self, dependence: np.ndarray, tau: float) -> list[np.ndarray]:
+        n_parts, labels = connected_components(linked(dependence, tau), directed=False)
+        order = np.argsort(labels, kind="stable")
+        return np.split(order, np.searchsorted(labels[order], np.arange(1, n_parts)))
 
     def _factorize(
-        self, data: Slice, scope: Sequence[int], group: np.ndarray, dependence: np.ndarray
+        self,
+        data: Slice,
+        scope: Sequence[int],
+        groups: list[np.ndarray],
+        dependence: np.ndarray,
     ) -> Node:
-        r""":math:`\Pr(X) = \Pr(W) \Pr(H \mid W)`."""
-        others = np.setdiff1d(np.arange(len(scope)), group)
+        r""":math:`\Pr(X) = \Pr(W) \Pr(H \mid W)`, nested: one node per group."""
+        below = np.setdiff1d(np.arange(len(scope)), np.concatenate(groups))
+        node: Node | None = None
+        if len(below):
+            node = self.learn(data, [scope[i] for i in below], dependence[np.ix_(below, below)])
+        for group in reversed(groups):
+            node = self._add_group(data, scope, group, below, dependence, node)
+            below = np.union1d(below, group)
+        assert node is not None
+        return node
+
+    def _add_group(
+        self,
+        data: Slice,
+        scope: Sequence[int],
+        group: np.ndarray,
+        others: np.ndarray,
+        dependence: np.ndarray,
+        left: Node | None,
+    ) -> Node:
+        """One factorize node: H on top of the FSPN of the others."""
+        if self.settings.group == "tables" and all(
+            data.domain[scope[i]].is_coded for i in [*group, *others]
+        ):
+            return self._tables(data, scope, group, others, dependence, left)
         high, rest = [scope[i] for i in group], [scope[i] for i in others]
-        left = self.learn(data, rest) if rest else None
-        if self.settings.group == "tables" and all(data.domain[v].is_coded for v in [*high, *rest]):
-            return self._tables(data, high, rest, dependence[np.ix_(group, others)], left)
-        right = self._conditional(data, high, rest)
+        right = self._conditional(data, high, rest, dependence[np.ix_(group, others)])
         return right if left is None else Factorize(left, right)
 
     def _tables(
         self,
         data: Slice,
-        high: list[int],
-        rest: list[int],
+        scope: Sequence[int],
+        group: np.ndarray,
+        others: np.ndarray,
         dependence: np.ndarray,
         left: Node | None,
     ) -> Node:
         """Nested factorize nodes for the group, on top of the FSPN of the others."""
-        given = [rest[i] for i in np.flatnonzero(self._linked(dependence, "low").any(axis=0))]
-        variables = [*high, *given]
-        columns = [data.column(v) for v in variables]
-        allowed = self._linked(self.settings.oracle.matrix(columns, columns), "low")
-        allowed[len(high) :] = False
+        low = linked(dependence, self.settings.tau_low)
+        given = others[low[np.ix_(group, others)].any(axis=0)]
+        both = np.concatenate([group, given])
+        strength = np.where(low, dependence, 0.0)[np.ix_(both, both)]
+        strength[len(group) :] = 0.0
         node = fit_network(
             data,
-            high,
-            given,
-            allowed,
+            [scope[i] for i in group],
+            [scope[i] for i in given],
+            strength,
             self.settings.max_parents,
             self.settings.max_cells,
             self.settings.alpha,
             self.rng,
-            left if given else None,
+            left if len(given) else None,
             self.settings.offsets,
         )
-        self.report(data.n_rows * len(high))
-        return node if given or left is None else product_of([left, node])
+        self.report(data.n_rows * len(group))
+        return node if len(given) or left is None else product_of([left, node])
 
     def _uni_leaf(self, data: Slice, variable: int) -> UniLeaf:
         seed = int(self.rng.integers(2**31))
@@ -165,8 +200,19 @@ class Learner:
         self.report(data.n_rows)
         return UniLeaf(variable, dist)
 
-    def _product(self, data: Slice, parts: list[list[int]]) -> Node:
-        return product_of([self.learn(data, part) for part in parts])
+    def _product(
+        self,
+        data: Slice,
+        scope: Sequence[int],
+        parts: list[np.ndarray],
+        dependence: np.ndarray,
+    ) -> Node:
+        return product_of(
+            [
+                self.learn(data, [scope[i] for i in part], dependence[np.ix_(part, part)])
+                for part in parts
+            ]
+        )
 
     def _sum(self, data: Slice, scope: Sequence[int]) -> Node:
         if data.n_rows < self.settings.min_rows:
@@ -184,9 +230,20 @@ class Learner:
         self.report(data.n_rows * len(scope))
         return fit_product(data, scope, self.settings.leaf_alpha, self.rng)
 
-    def _conditional(self, data: Slice, scope: list[int], given: list[int]) -> Node:
+    def _conditional(
+        self,
+        data: Slice,
+        scope: list[int],
+        given: list[int],
+        dependence: np.ndarray | None = None,
+    ) -> Node:
         r"""The right child, :math:`\Pr(H \mid W)`."""
-        if data.n_rows < self.settings.min_rows or not self._depends(data, scope, given):
+        if data.n_rows < max(self.settings.min_rows, 2) or not given:
+            return self._multi_leaf(data, scope)
+        if dependence is None:
+            targets = [data.column(v) for v in scope]
+            dependence = self.settings.oracle.matrix(targets, [data.column(v) for v in given])
+        if not linked(dependence, self.settings.tau_low).any():
             return self._multi_leaf(data, scope)
         cut = self.settings.split(data, scope, given, self.settings.oracle, self.rng)
         if cut is None:
@@ -195,18 +252,16 @@ class Learner:
         children = tuple(self._conditional(side, scope, given) for side in sides)
         return Split(tuple({cut.variable: cell} for cell in cut.cells), children)
 
-    def _depends(self, data: Slice, scope: list[int], given: list[int]) -> bool:
-        if not given or data.n_rows < 2:
-            return False
-        targets = [data.column(v) for v in scope]
-        matrix = self.settings.oracle.matrix(targets, [data.column(v) for v in given])
-        return bool(self._linked(matrix, "low").any())
-
     def _multi_leaf(self, data: Slice, scope: list[int]) -> MultiLeaf:
         self.report(data.n_rows * len(scope))
         return fit_multi_leaf(
             data, scope, self.settings.multi_leaf, self.settings.leaf_alpha, self.rng
         )
+
+
+def linked(dependence: np.ndarray, tau: float) -> np.ndarray:
+    """Which pairs depend on each other at a threshold."""
+    return (dependence >= tau) & (dependence > 0)
 
 
 def product_of(parts: list[Node]) -> Node:

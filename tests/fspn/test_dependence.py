@@ -53,7 +53,7 @@ def largest_canonical_correlation(x: np.ndarray, y: np.ndarray) -> float:
 class TestRDC:
     def test_it_equals_the_computation_on_the_rows(self) -> None:
         table = columns(400)
-        found = RDC(k=5, seed=3).matrix(table, table)
+        found = RDC(k=5, seed=3).matrix(table, list(table))
         for i, x in enumerate(table):
             for j, y in enumerate(table):
                 expected = largest_canonical_correlation(
@@ -64,13 +64,36 @@ class TestRDC:
     def test_it_equals_scikit_learns_cca(self) -> None:
         table = columns(500, seed=1)
         # Few features: an iterative CCA does not converge on nearly collinear ones.
-        found = RDC(k=2, s=3.0, seed=1).matrix(table, table)
+        found = RDC(k=2, s=3.0, seed=1).matrix(table, list(table))
         for i, j in [(0, 1), (0, 2), (1, 2), (0, 4), (2, 4), (3, 5)]:
             x = row_features(table[i], 2, 3.0, 1, 0)
             y = row_features(table[j], 2, 3.0, 1, 1)
             u, v = CCA(n_components=1, max_iter=5000, tol=1e-10).fit_transform(x, y)
             expected = abs(np.corrcoef(u.ravel(), v.ravel())[0, 1])
             assert found[i, j] == pytest.approx(expected, abs=1e-4), (i, j)
+
+    def test_one_list_of_columns_gives_the_larger_of_both_directions(self) -> None:
+        table = columns(300)
+        ordered = RDC(k=3).matrix(table, list(table))
+        assert not np.allclose(ordered, ordered.T, atol=1e-4)
+        np.testing.assert_allclose(
+            RDC(k=3).matrix(table, table), np.maximum(ordered, ordered.T), atol=1e-12
+        )
+
+    @pytest.mark.parametrize("ordered", [True, False])
+    def test_binary_columns_have_their_phi(self, ordered: bool) -> None:
+        rng = np.random.default_rng(7)
+        x = rng.integers(0, 2, 3000)
+        y = np.where(rng.random(3000) < 0.8, x, rng.integers(0, 2, 3000))
+        third = rng.integers(0, 3, 3000) + x
+        alone = np.ones(3000, dtype=int)
+        table = [Column(v, 2, ordered) for v in (x, y, alone)] + [Column(third, 4, ordered)]
+        found = RDC().matrix(table, table)
+        assert found[0, 1] == pytest.approx(abs(np.corrcoef(x, y)[0, 1]), abs=1e-9)
+        assert found[2].max() == found[:, 2].max() == 0.0
+        rows = [row_features(column, 20, 1 / 6, 0, side) for side, column in enumerate(table[:2])]
+        assert found[0, 1] == pytest.approx(largest_canonical_correlation(*rows), abs=1e-6)
+        assert found[0, 3] == pytest.approx(maximal_correlation(x, third, 2, 4), abs=1e-3)
 
     def test_large_domains_take_the_way_over_the_rows(
         self, monkeypatch: pytest.MonkeyPatch
@@ -172,6 +195,21 @@ class TestCorrected:
         among = Corrected().matrix([*pair, third], [*pair, third])[0, 1]
         assert among == pytest.approx(alone, abs=1e-4)
 
+    def test_pairs_are_measured_once_and_alike(self) -> None:
+        table = [*columns(900), *columns(900, seed=1)]
+        table += [Column((column.values > 2).astype(np.int32), 2) for column in table[:2]]
+        np.testing.assert_allclose(
+            Corrected().matrix(table, table), Corrected().matrix(table, list(table)), atol=1e-6
+        )
+
+    def test_many_rows_go_through_in_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        rng = np.random.default_rng(8)
+        x = rng.integers(0, 2, (5, 7000))
+        x[1:] ^= rng.random((4, 7000)) < 0.3
+        table = [Column(row, 2) for row in x]
+        monkeypatch.setattr("fspn.columns.BLOCK_CELLS", 1)
+        np.testing.assert_allclose(RDC().matrix(table, table), np.abs(np.corrcoef(x)), atol=1e-9)
+
     def test_reals(self) -> None:
         rng = np.random.default_rng(5)
         x = rng.normal(size=5000)
@@ -206,4 +244,6 @@ class TestPooling:
 
     def test_common_values_stay(self) -> None:
         column = Column(np.arange(100) % 4, 4)
-        assert pool(column, 16) is column
+        pooled = pool(column, 16)
+        np.testing.assert_array_equal(pooled.values, column.values)
+        assert (pooled.size, pooled.ordered) == (column.size, column.ordered)

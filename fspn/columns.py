@@ -1,0 +1,103 @@
+r"""What the independence oracles look at: columns of a slice, and correlations of binary ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+BLOCK_CELLS = 4_000_000
+
+
+@dataclass(frozen=True)
+class Column:
+    """One variable on one slice of the data.
+
+    Arguments:
+        values: Codes, or reals where ``size`` is 0.
+        size: The number of codes.
+        ordered: Whether the order of the codes means something.
+    """
+
+    values: np.ndarray
+    size: int
+    ordered: bool = True
+
+
+class Oracle(Protocol):
+    """A measure of dependence in [0, 1] for all pairs of two groups of columns.
+
+    Where ``second`` is the very list ``first`` the matrix is symmetric, and every pair is
+    measured once.
+    """
+
+    def matrix(self, first: Sequence[Column], second: Sequence[Column]) -> np.ndarray: ...
+
+
+Bits = Callable[[slice], np.ndarray]
+"""The 0/1 values of a binary column on a block of rows."""
+
+
+def pairwise(
+    shape: tuple[int, int],
+    measure: Callable[[int, int], float],
+    done: np.ndarray,
+    known: np.ndarray,
+    symmetric: bool,
+) -> np.ndarray:
+    """The matrix of a measure over all pairs that are not done yet.
+
+    Arguments:
+        shape: The numbers of columns on both sides.
+        measure: The dependence of the i-th column of one side and the j-th of the other.
+        done: Which pairs are known already.
+        known: Their values.
+        symmetric: Whether both sides are the same columns: one half is measured, then mirrored.
+    """
+    matrix = np.where(done, known, 0.0)
+    open_pairs = ~done if not symmetric else np.triu(~done)
+    for i, j in zip(*(side.tolist() for side in np.nonzero(open_pairs)), strict=True):
+        matrix[i, j] = measure(i, j)
+    if symmetric:
+        matrix = np.triu(matrix) + np.triu(matrix, 1).T
+    assert matrix.shape == shape
+    return matrix
+
+
+def phi_matrix(first: Sequence[Bits], second: Sequence[Bits] | None, n_rows: int) -> np.ndarray:
+    r"""The absolute correlations of binary columns, by matrix products over blocks of rows.
+
+    .. math:: \phi = \frac{n n_{11} - n_{1 \cdot} n_{\cdot 1}}
+              {\sqrt{n_{1 \cdot} n_{0 \cdot} n_{\cdot 1} n_{\cdot 0}}}
+
+    Arguments:
+        first: The columns of one side.
+        second: Those of the other; None = the same ones.
+        n_rows: The number of rows.
+    """
+    widest = max(len(first), 0 if second is None else len(second), 1)
+    step = max(BLOCK_CELLS // widest, 1024)
+    both = np.zeros((len(first), len(first if second is None else second)))
+    ones_first, ones_second = np.zeros(both.shape[0]), np.zeros(both.shape[1])
+    for start in range(0, n_rows, step):
+        block = slice(start, min(start + step, n_rows))
+        left = _stack(first, block)
+        right = left if second is None else _stack(second, block)
+        both += left @ right.T
+        ones_first += left.sum(axis=1, dtype=np.float64)
+        ones_second += right.sum(axis=1, dtype=np.float64)
+    spread = np.outer(ones_first * (n_rows - ones_first), ones_second * (n_rows - ones_second))
+    difference = n_rows * both - np.outer(ones_first, ones_second)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        phi = np.abs(difference) / np.sqrt(spread)
+    return np.where(spread > 0, np.minimum(phi, 1.0), 0.0)
+
+
+def _stack(columns: Sequence[Bits], block: slice) -> np.ndarray:
+    # Counts up to 2^24 are exact in single precision, and a block has fewer rows.
+    stacked = np.empty((len(columns), block.stop - block.start), dtype=np.float32)
+    for place, bits in enumerate(columns):
+        stacked[place] = bits(block)
+    return stacked
