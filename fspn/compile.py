@@ -12,15 +12,14 @@ from itertools import product
 
 import numpy as np
 
+from fspn.compile_block import NotCompilable, gather_block, is_table_part, write_block
+from fspn.compile_dense import write_dense_block
 from fspn.event import Codes, Interval, Region
-from fspn.kernels import BLOCK, FACTORIZE, JOINT, PRODUCT, SUM, UNI_LEAF, Pools
+from fspn.kernels import BLOCK, FACTORIZE, JOINT, PRODUCT, SUM, UNI_LEAF
 from fspn.leaves.base import log_of
 from fspn.leaves.categorical import Categorical
-from fspn.leaves.full import FullTable
 from fspn.leaves.joint import SparseJoint
-from fspn.leaves.ladder import Rows, Rung
 from fspn.leaves.nested import Independent, Nested
-from fspn.network import elimination_order, topological_order
 from fspn.nodes import (
     Factorize,
     MultiLeaf,
@@ -30,14 +29,8 @@ from fspn.nodes import (
     TableSplit,
     UniLeaf,
     leaves_of,
-    walk,
 )
-
-MAX_INDEX = 4_000_000
-
-
-class NotCompilable(TypeError):
-    """The model holds a node or leaf that the kernels do not know."""
+from fspn.pools import Pools, PoolWriter
 
 
 @dataclass(frozen=True)
@@ -47,12 +40,14 @@ class Program:
     Arguments:
         root: The root's place in ``ints``.
         pools: Structure, codes and row indices, probabilities.
+        dense: The small tables, cell by cell: the head of every buffer.
         sizes: The number of codes of every variable.
         depth: How many frames, saved sides and variables of a block an evaluation may need.
     """
 
     root: int
     pools: Pools
+    dense: np.ndarray
     sizes: np.ndarray
     depth: np.ndarray
 
@@ -66,60 +61,25 @@ def compile_fspn(root: Node, sizes: Sequence[int]) -> Program:
     frames = writer.deepest
     sides = frames * 3 * (writer.widest + 1)
     depth = np.array([frames, sides, writer.longest], dtype=np.int64)
-    return Program(place, writer.pools(), writer.sizes, depth)
-
-
-def is_tabular(node: Node) -> bool:
-    """Whether a subtree is nothing but tables: a block."""
-    return all(_is_table_part(part) for part in walk(node))
-
-
-def _is_table_part(node: Node) -> bool:
-    if isinstance(node, Factorize):
-        return isinstance(node.right, TableSplit)
-    if isinstance(node, UniLeaf):
-        return isinstance(node.dist, Categorical)
-    return isinstance(node, Product | TableSplit)
+    return Program(place, writer.pool.pools(), writer.pool.dense(), writer.pool.sizes, depth)
 
 
 class _Writer:
     def __init__(self, sizes: np.ndarray):
-        self.sizes = sizes
-        self._ints: list[int] = []
-        self._tables: list[np.ndarray] = []
-        self._numbers: list[np.ndarray] = []
-        self._n_tables = 0
-        self._n_numbers = 0
+        self.pool = PoolWriter(sizes)
         self._level = 0
         self.deepest = 1
         self.widest = 1
         self.longest = 1
 
-    def pools(self) -> Pools:
-        empty = [np.zeros(1)]
-        tables = np.concatenate(self._tables or empty).astype(np.int32)
-        ints = np.array(self._ints, dtype=np.int64)
-        return Pools(ints, tables, np.concatenate(self._numbers or empty))
-
     def _record(self, *entries: int) -> int:
-        place = len(self._ints)
-        self._ints.extend(int(entry) for entry in entries)
-        return place
+        return self.pool.record(*entries)
 
     def _numbers_at(self, values: np.ndarray) -> int:
-        place = self._n_numbers
-        self._numbers.append(np.asarray(values, dtype=np.float64).ravel())
-        self._n_numbers += len(self._numbers[-1])
-        return place
-
-    def _table_at(self, values: np.ndarray) -> int:
-        place = self._n_tables
-        self._tables.append(np.asarray(values).ravel())
-        self._n_tables += len(self._tables[-1])
-        return place
+        return self.pool.numbers_at(values)
 
     def _scope(self, node_scope: frozenset[int]) -> tuple[int, int]:
-        return len(node_scope), self._record(*sorted(node_scope))
+        return self.pool.scope(node_scope)
 
     def node(self, node: Node) -> int:
         """Write a node and all below it; returns its place."""
@@ -178,7 +138,7 @@ class _Writer:
             for place in (self._numbers_at(marginal.p), self._numbers_at(marginal.cumulative))
         ]
         marginals = self._record(*pmfs)
-        rows, shares = self._table_at(dist.rows), self._numbers_at(dist.weights)
+        rows, shares = self.pool.table_at(dist.rows), self._numbers_at(dist.weights)
         epsilon = self._numbers_at(np.array([dist.epsilon]))
         own = (len(node.variables), variables, len(dist.weights), rows, shares, epsilon, marginals)
         return self._record(JOINT, *scope, *own)
@@ -188,7 +148,7 @@ class _Writer:
         if isinstance(node.right, TableSplit):
             return self._block(node)
         spine = [node]
-        while isinstance(left := spine[-1].left, Factorize) and not _is_table_part(left):
+        while isinstance(left := spine[-1].left, Factorize) and not is_table_part(left):
             spine.append(left)
         level = self._level
         self._level += len(spine) - 1
@@ -223,97 +183,13 @@ class _Writer:
 
     def _block(self, node: Factorize) -> int:
         """The longest chain of tables from here down, over a base that is not tables."""
-        tables: list[TableSplit] = []
-        leaves: list[UniLeaf] = []
-        base = self._collect(node, tables, leaves)
-        base_scope = frozenset() if base is None else base.scope
-        external = sorted({v for table in tables for v in table.given if v in base_scope})
-        local, parents = self._local_order(tables, leaves, external)
-        places = {v: i for i, v in enumerate(local)}
-        records = [self._external(v) for v in external]
-        by_variable: dict[int, TableSplit | UniLeaf] = {}
-        by_variable.update({leaf.variable: leaf for leaf in leaves})
-        by_variable.update({table.variable: table for table in tables})
-        records += [self._variable(by_variable[v], places) for v in local[len(external) :]]
-        order, _ = elimination_order(parents, [int(self.sizes[v]) for v in local])
-        ranks = self._record(*np.argsort(order), *order)
-        self.widest = max(self.widest, len(external))
-        self.longest = max(self.longest, len(local))
-        block = self._record(0, len(local), len(external), ranks, *records)
-        below = -1 if base is None else self.node(base)
-        return self._record(BLOCK, *self._scope(node.scope), block, below)
-
-    def _collect(self, node: Node, tables: list[TableSplit], leaves: list[UniLeaf]) -> Node | None:
-        """Gather a chain's tables; returns what is below it and not tabular."""
-        while isinstance(node, Factorize) and isinstance(node.right, TableSplit):
-            tables.append(node.right)
-            node = node.left
-        if not is_tabular(node):
-            return node
-        for part in walk(node):
-            if isinstance(part, TableSplit):
-                tables.append(part)
-            elif isinstance(part, UniLeaf):
-                leaves.append(part)
-        return None
-
-    def _local_order(
-        self, tables: list[TableSplit], leaves: list[UniLeaf], external: list[int]
-    ) -> tuple[list[int], list[tuple[int, ...]]]:
-        """External variables first, then parents before children; and the parents in that order."""
-        given: dict[int, tuple[int, ...]] = {leaf.variable: () for leaf in leaves}
-        given.update(dict.fromkeys(external, ()))
-        given.update({table.variable: table.given for table in tables})
-        variables = [*external, *(v for v in given if v not in set(external))]
-        places = {v: i for i, v in enumerate(variables)}
-        order = topological_order([tuple(places[p] for p in given[v]) for v in variables])
-        inner = [variables[i] for i in order if i >= len(external)]
-        local = [*external, *inner]
-        places = {v: i for i, v in enumerate(local)}
-        return local, [tuple(places[p] for p in given[v]) for v in local]
-
-    def _external(self, variable: int) -> int:
-        return self._record(variable, self.sizes[variable], 0, 0, 0)
-
-    def _variable(self, part: TableSplit | UniLeaf, places: dict[int, int]) -> int:
-        if isinstance(part, UniLeaf):
-            assert isinstance(part.dist, Categorical)
-            base = self._numbers_at(part.dist.p)
-            return self._record(part.variable, len(part.dist.p), base, 0, 0)
-        ladder = part.ladder
-        base = self._numbers_at(ladder.base)
-        rungs = [entry for rung in ladder.rungs for entry in self._rung(rung, len(ladder.base))]
-        parents = [
-            entry
-            for v, size in zip(part.given, ladder.sizes, strict=True)
-            for entry in (places[v], size)
-        ]
-        head = (part.variable, len(ladder.base), base, len(part.given), len(ladder.rungs))
-        return self._record(*head, *parents, *rungs)
-
-    def _rung(self, rung: Rung | FullTable, size: int) -> tuple[int, ...]:
-        rows = rung.rows
-        cells = int(np.prod([float(size) for size in rung.sizes]))
-        if cells <= MAX_INDEX:
-            dense = np.full(cells, -1, dtype=np.int32)
-            dense[rows.keys] = np.arange(len(rows.keys))
-            index, keys = self._table_at(dense), -1
-        elif cells < 2**31:
-            index, keys = -1, self._table_at(rows.keys)
-        else:
-            raise NotCompilable("a table with more than 2^31 rows")
-        start, codes = self._table_at(rows.start), self._table_at(rows.codes)
-        share, tail = self._numbers_at(rows.share), self._numbers_at(rows.tail)
-        head = (rung.width, index, keys, len(rows.keys), start, codes, share, tail)
-        return (*head, *self._listed(rows, size))
-
-    def _listed(self, rows: Rows, size: int) -> tuple[int, int, int]:
-        """The same entries by code of the child: where each code's list begins, keys, shares."""
-        keys = np.repeat(rows.keys, np.diff(rows.start))
-        order = np.argsort(rows.codes, kind="stable")
-        start = np.searchsorted(rows.codes[order], np.arange(size + 1))
-        by_symbol, symbol_keys = self._table_at(start), self._table_at(keys[order])
-        return by_symbol, symbol_keys, self._numbers_at(rows.share[order])
+        block = gather_block(node)
+        place = write_block(self.pool, block)
+        below = -1 if block.base is None else self.node(block.base)
+        dense = -1 if block.base is not None else write_dense_block(self.pool, block)
+        self.widest = max(self.widest, len(block.external))
+        self.longest = max(self.longest, len(block.variables))
+        return self._record(BLOCK, *self._scope(node.scope), place, below, dense)
 
 
 def _runs(codes: frozenset[int]) -> list[tuple[int, int]]:

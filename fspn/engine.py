@@ -43,7 +43,13 @@ class Engine:
             self._values = np.concatenate(columns)
             self._starts = np.concatenate([[0], np.cumsum([len(c) for c in columns])])
         self.n_threads = max(1, min(n_threads, numba.config.NUMBA_NUM_THREADS))
-        self._buffers = np.empty((self.n_threads, FIRST_BUFFER))
+        self._first = len(program.dense)
+        self._buffers = self._new_buffers(self._first + FIRST_BUFFER)
+
+    @property
+    def first(self) -> int:
+        """Where a workspace is free."""
+        return self._first
 
     @property
     def buffer(self) -> np.ndarray:
@@ -83,7 +89,7 @@ class Engine:
         while True:
             need = run_boxes(
                 p.root, *p.pools, p.sizes, p.depth,
-                lower, upper, self._values, self._starts, self._buffers[0], out,
+                lower, upper, self._values, self._starts, self._buffers[0], self._first, out,
             )  # fmt: skip
             if need == 0:
                 return out
@@ -109,12 +115,14 @@ class Engine:
             if self.n_threads == 1:
                 need = run_events(
                     root, *p.pools,
-                    lower, upper, places, weights, p.sizes, p.depth, self._buffers[0], out,
+                    lower, upper, places, weights, p.sizes, p.depth,
+                    self._buffers[0], self._first, out,
                 )  # fmt: skip
             else:
                 need = run_events_parallel(
                     root, *p.pools,
-                    lower, upper, places, weights, p.sizes, p.depth, self._buffers, out,
+                    lower, upper, places, weights, p.sizes, p.depth,
+                    self._buffers, self._first, out,
                 )  # fmt: skip
             if need == 0:
                 return out
@@ -135,7 +143,13 @@ class Engine:
                 f"an exact answer needs an intermediate table of more than {MAX_BUFFER} numbers; "
                 "constrain more variables, or fit with fewer max_parents or a smaller max_cells"
             )
-        self._buffers = np.empty((self.n_threads, min(2 * need, MAX_BUFFER)))
+        self._buffers = self._new_buffers(min(2 * need, MAX_BUFFER))
+
+    def _new_buffers(self, length: int) -> np.ndarray:
+        """A workspace per thread, with the dense tables at its head."""
+        buffers = np.empty((self.n_threads, length))
+        buffers[:, : self._first] = self.program.dense
+        return buffers
 
 
 def _tighten(weights: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:

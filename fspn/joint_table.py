@@ -166,7 +166,7 @@ class _Tables:
             buffer = engine.buffer
             scale, start, cells, top, n_kept = eliminate(
                 *p.pools, block,
-                lower[0], upper[0], places[0], weights, keep, *state, buffer, 0,
+                lower[0], upper[0], places[0], weights, keep, *state, buffer, engine.first,
             )  # fmt: skip
             if top >= 0:
                 break

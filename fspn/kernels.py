@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import log
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -37,14 +37,6 @@ MAX_DIMS = 24
 REORDER = {"reassoc", "contract"}
 TINY = 1e-120
 TOO_MANY_DIMS = 1 << 40
-
-
-class Pools(NamedTuple):
-    """A compiled model: structure, codes and row indices, probabilities."""
-
-    ints: np.ndarray
-    tables: np.ndarray
-    numbers: np.ndarray
 
 
 # The state of an elimination is two arrays of integers, V and F, made once for many events (views

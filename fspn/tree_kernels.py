@@ -7,6 +7,7 @@ from math import exp, log
 import numpy as np
 from numba import njit, prange
 
+from fspn.dense_kernels import new_dense_state, sum_block
 from fspn.elimination import eliminate
 from fspn.kernels import (
     BLOCK,
@@ -175,14 +176,15 @@ def _leaf(node, ints, tables, numbers, lo, hi, w, weights):
 @kernel()
 def evaluate(
     root, ints, tables, numbers, lo, hi, w, weights, sizes, keep,
-    buffer, frames, partial, saved, V, F, W,
+    buffer, first, frames, partial, saved, V, F, W, B, G, P,
 ):  # fmt: skip
     """The log-probability of the event on a node; a second value > 0 asks for a larger buffer.
 
     FSPN-Infer with its own stack: numba cannot cache a recursive function, and trees are deep.
-    ``partial`` holds per frame the sum so far and what its right child answered.
+    ``partial`` holds per frame the sum so far and what its right child answered; ``first`` is where
+    the buffer is free.
     """
-    depth = _push(frames, 0, root, 0, 0)
+    depth = _push(frames, 0, root, 0, first)
     answer = 0.0
     while depth > 0:
         frame, own = frames[depth - 1], partial[depth - 1]
@@ -242,6 +244,12 @@ def evaluate(
                 frame[START] = frame[SAVED] + 2 * ints[box + 1]
                 frame[STEP] = 2
                 depth = _push(frames, depth, ints[box], frame[START], frame[TOP])
+        elif kind == BLOCK and ints[node + 5] >= 0:
+            dense = ints[node + 5]
+            answer, need = sum_block(ints, dense, lo, hi, w, weights, B, G, P, buffer, frame[TOP])
+            if need > 0:
+                return 0.0, need
+            depth -= 1
         elif kind == BLOCK:
             if step == 0:
                 value, need = _enter_block(
@@ -293,7 +301,9 @@ def _log_add(a, b):
 
 
 @njit(cache=True, nogil=True)
-def run_events(root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffer, out):
+def run_events(
+    root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffer, first, out
+):
     """The log-probability of every event, one after the other; > 0 asks for a larger buffer."""
     m = lower.shape[1]
     keep = np.zeros(m, dtype=np.bool_)
@@ -301,10 +311,11 @@ def run_events(root, ints, tables, numbers, lower, upper, w, weights, sizes, dep
     partial = np.empty((depth[0], 2))
     saved = np.empty(depth[1], dtype=np.int64)
     V, F, W = new_state(depth[2])
+    B, G, P = new_dense_state(depth[2])
     for q in range(lower.shape[0]):
         value, need = evaluate(
             root, ints, tables, numbers, lower[q], upper[q], w[q], weights, sizes, keep,
-            buffer, frames, partial, saved, V, F, W,
+            buffer, first, frames, partial, saved, V, F, W, B, G, P,
         )  # fmt: skip
         if need > 0:
             return need
@@ -314,7 +325,7 @@ def run_events(root, ints, tables, numbers, lower, upper, w, weights, sizes, dep
 
 @njit(cache=True, parallel=True, nogil=True)
 def run_events_parallel(
-    root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffers, out
+    root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffers, first, out
 ):
     """The same on several threads, with a buffer each."""
     n_threads = buffers.shape[0]
@@ -324,13 +335,15 @@ def run_events_parallel(
         part = slice(t * n // n_threads, (t + 1) * n // n_threads)
         needs[t] = run_events(
             root, ints, tables, numbers, lower[part], upper[part], w[part], weights, sizes, depth,
-            buffers[t], out[part],
+            buffers[t], first, out[part],
         )  # fmt: skip
     return needs.max()
 
 
 @njit(cache=True, nogil=True)
-def run_boxes(root, ints, tables, numbers, sizes, depth, lower, upper, values, starts, buffer, out):
+def run_boxes(
+    root, ints, tables, numbers, sizes, depth, lower, upper, values, starts, buffer, first, out
+):
     """Boxes of values: codes are looked up on the way. NaN and infinities leave a side open."""
     m = lower.shape[1]
     lo = np.empty(m, dtype=np.int64)
@@ -342,15 +355,16 @@ def run_boxes(root, ints, tables, numbers, sizes, depth, lower, upper, values, s
     partial = np.empty((depth[0], 2))
     saved = np.empty(depth[1], dtype=np.int64)
     V, F, W = new_state(depth[2])
+    B, G, P = new_dense_state(depth[2])
     for q in range(lower.shape[0]):
         for v in range(m):
-            first, last = starts[v], starts[v + 1]
+            start, end = starts[v], starts[v + 1]
             a, b = lower[q, v], upper[q, v]
-            lo[v] = 0 if np.isnan(a) else _first_not_below(values, first, last, a) - first
-            hi[v] = (last if np.isnan(b) else _first_above(values, first, last, b)) - first - 1
+            lo[v] = 0 if np.isnan(a) else _first_not_below(values, start, end, a) - start
+            hi[v] = (end if np.isnan(b) else _first_above(values, start, end, b)) - start - 1
         value, need = evaluate(
             root, ints, tables, numbers, lo, hi, w, weights, sizes, keep,
-            buffer, frames, partial, saved, V, F, W,
+            buffer, first, frames, partial, saved, V, F, W, B, G, P,
         )  # fmt: skip
         if need > 0:
             return need

@@ -69,11 +69,10 @@ def measure_limit(name: str, options: Options) -> LimitPart:
         seconds = interleave(_passes(model, events, notes), options.queries)
     n_batch, n = len(queries), options.touched
     uses = notes["uses"].sum(axis=0) / n
-    assert model._engine is not None
     return LimitPart(
         name,
         Spread.of(seconds["batch"][:, 0]).scaled(1e6 / n_batch),
-        sum(pool.nbytes for pool in model._engine.program.pools),
+        sum(pool.nbytes for pool in pools_of(model)),
         float(distinct_bytes(model, notes).sum() / n),
         float(distinct_bytes(model, notes, LINE).sum() / n),
         Spread.of(seconds["read"][:, 0]).scaled(1e6 / n / PASSES),
@@ -114,13 +113,19 @@ def codes_of(model: FSPN, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(free, 0, code).astype(np.int64), np.where(free, last, code).astype(np.int64)
 
 
+def pools_of(model: FSPN) -> tuple[np.ndarray, ...]:
+    """The arrays of the compiled model, in the order of `POOLS`."""
+    assert model._engine is not None
+    program = model._engine.program
+    return (*program.pools, program.dense)
+
+
 def distinct_bytes(
     model: FSPN, notes: dict[str, np.ndarray], unit: int | None = None
 ) -> np.ndarray:
     """Bytes that each event reads at least once, in elements or in units such as cache lines."""
-    assert model._engine is not None
     total = np.zeros(len(notes["answers"]))
-    for name, pool in zip(POOLS, model._engine.program.pools, strict=True):
+    for name, pool in zip(POOLS, pools_of(model), strict=True):
         size = unit or pool.itemsize
         ends, places = notes[f"{name}_ends"], notes[f"{name}_read"].astype(np.int64)
         blocks = places * pool.itemsize // size
@@ -130,8 +135,7 @@ def distinct_bytes(
 
 
 def _passes(model: FSPN, events: np.ndarray, notes: dict[str, np.ndarray]) -> dict[str, Pass]:
-    assert model._engine is not None
-    pools = model._engine.program.pools
+    pools = pools_of(model)
     words = np.maximum(distinct_bytes(model, notes) // 8, 1).astype(np.int64)
     memory = np.ones(max(sum(p.nbytes for p in pools) // 8, int(words.max())) + 1)
     reads = [notes[f"{name}_read"] for name in POOLS]

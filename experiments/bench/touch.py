@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from fspn import FSPN
+from fspn.dense_kernels import new_dense_state
 from fspn.kernels import new_state
 from fspn.tree_kernels import FRAME, evaluate
 
-POOLS = ("ints", "tables", "numbers")
-STATE = ("V", "F", "W")
+POOLS = ("ints", "tables", "numbers", "dense")
 
 
 class Noted:
@@ -55,8 +55,25 @@ class Watch:
             raise ValueError("the model is not compiled, so there are no kernels to watch")
         self.program = engine.program
         self.pools = [Noted(pool) for pool in self.program.pools]
-        self.state = [Noted(array) for array in new_state(self.program.depth[2])]
-        self.buffer = Noted(np.empty(1 << 22))
+        k = self.program.depth[2]
+        self.state = [Noted(array) for array in (*new_state(k), *new_dense_state(k))]
+        self.buffer = Noted(np.concatenate([self.program.dense, np.empty(1 << 22)]))
+
+    @property
+    def reads(self) -> list[np.ndarray]:
+        """The elements that the last question read, per pool; dense tables head the buffer."""
+        known = len(self.program.dense)
+        dense = [place for place in self.buffer.read if place < known]
+        read = [*(pool.read for pool in self.pools), dense]
+        return [np.array(places, dtype=np.int32) for places in read]
+
+    @property
+    def uses(self) -> list[int]:
+        """Uses of structure, indices, probabilities, bookkeeping and intermediate tables."""
+        ints, tables, numbers = (pool.uses for pool in self.pools)
+        dense = len(self.reads[-1])
+        state = sum(array.uses for array in self.state)
+        return [ints, tables, numbers + dense, state, self.buffer.uses - dense]
 
     def ask(self, lower: np.ndarray, upper: np.ndarray) -> float:
         """The log-probability of one box of codes, noting every access."""
@@ -67,7 +84,8 @@ class Watch:
         partial, saved = np.empty((p.depth[0], 2)), np.empty(p.depth[1], dtype=np.int64)
         value, need = evaluate(
             p.root, *self.pools, lower.copy(), upper.copy(), np.full(m, -1), np.zeros(1), p.sizes,
-            np.zeros(m, dtype=np.bool_), self.buffer, frames, partial, saved, *self.state,
+            np.zeros(m, dtype=np.bool_), self.buffer, len(p.dense), frames, partial, saved,
+            *self.state,
         )  # fmt: skip
         if need > 0:
             raise MemoryError(f"a query needs a buffer of {need} numbers")
@@ -81,10 +99,9 @@ def watch_all(model: FSPN, lower: np.ndarray, upper: np.ndarray) -> dict[str, np
     reads: list[list[np.ndarray]] = [[] for _ in POOLS]
     for low, high in zip(lower, upper, strict=True):
         answers.append(watch.ask(low, high))
-        state = sum(array.uses for array in watch.state)
-        uses.append([*(pool.uses for pool in watch.pools), state, watch.buffer.uses])
-        for kept, pool in zip(reads, watch.pools, strict=True):
-            kept.append(np.array(pool.read, dtype=np.int32))
+        uses.append(watch.uses)
+        for kept, places in zip(reads, watch.reads, strict=True):
+            kept.append(places)
     found = {"answers": np.array(answers), "uses": np.array(uses)}
     for name, kept in zip(POOLS, reads, strict=True):
         found[f"{name}_read"] = np.concatenate(kept)

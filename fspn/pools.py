@@ -1,0 +1,75 @@
+"""Writing a compiled model: growing pools of structure, codes and probabilities."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Pools(NamedTuple):
+    """A compiled model: structure, codes and row indices, probabilities."""
+
+    ints: np.ndarray
+    tables: np.ndarray
+    numbers: np.ndarray
+
+
+class PoolWriter:
+    """Places records, codes and probabilities one behind the other.
+
+    Arguments:
+        sizes: The number of codes of every variable.
+    """
+
+    def __init__(self, sizes: np.ndarray):
+        self.sizes = sizes
+        self.n_dense = 0
+        self._ints: list[int] = []
+        self._tables: list[np.ndarray] = []
+        self._numbers: list[np.ndarray] = []
+        self._dense: list[np.ndarray] = []
+        self._n_tables = 0
+        self._n_numbers = 0
+
+    def pools(self) -> Pools:
+        """All that was written, except dense tables."""
+        empty = [np.zeros(1)]
+        tables = np.concatenate(self._tables or empty).astype(np.int32)
+        ints = np.array(self._ints, dtype=np.int64)
+        return Pools(ints, tables, np.concatenate(self._numbers or empty))
+
+    def dense(self) -> np.ndarray:
+        """The tables that were written out cell by cell."""
+        return np.concatenate([np.zeros(0), *self._dense])
+
+    def record(self, *entries: int) -> int:
+        """Write integers of the structure; returns their place."""
+        place = len(self._ints)
+        self._ints.extend(int(entry) for entry in entries)
+        return place
+
+    def numbers_at(self, values: np.ndarray) -> int:
+        """Write probabilities; returns their place."""
+        place = self._n_numbers
+        self._numbers.append(np.asarray(values, dtype=np.float64).ravel())
+        self._n_numbers += len(self._numbers[-1])
+        return place
+
+    def table_at(self, values: np.ndarray) -> int:
+        """Write codes or row indices; returns their place."""
+        place = self._n_tables
+        self._tables.append(np.asarray(values).ravel())
+        self._n_tables += len(self._tables[-1])
+        return place
+
+    def dense_at(self, values: np.ndarray) -> int:
+        """Write a table cell by cell; returns its place."""
+        place = self.n_dense
+        self._dense.append(np.ascontiguousarray(values, dtype=np.float64).ravel())
+        self.n_dense += values.size
+        return place
+
+    def scope(self, node_scope: frozenset[int]) -> tuple[int, int]:
+        """Write a scope; returns its length and place."""
+        return len(node_scope), self.record(*sorted(node_scope))
