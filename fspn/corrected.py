@@ -16,6 +16,7 @@ from scipy.special import chdtrc
 from scipy.stats import chi2
 
 from fspn.columns import Bits, Column, pairwise, phi_matrix
+from fspn.counts import code_counts
 
 MIN_POOLED_ROWS = 10
 
@@ -92,7 +93,7 @@ def pooling(column: Column, bins: int) -> Pooling:
         cuts = np.unique(np.quantile(column.values, np.linspace(0, 1, bins + 1)[1:-1]))
         codes = np.searchsorted(cuts, column.values, side="left")
         return pooling(Column(codes.astype(np.int32), len(cuts) + 1), bins)
-    counts = np.bincount(column.values, minlength=column.size)
+    counts = code_counts(column.values, column.size)
     n = len(column.values)
     least, most = min(MIN_POOLED_ROWS, max(n // 4, 1)), max(int(np.sqrt(n / 5)), 2)
     if column.size > most:

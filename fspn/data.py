@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
+from numba import njit
 
 from fspn.dependence import Column
-from fspn.domain import Domain
+from fspn.domain import Domain, Variable
+
+MAX_LOOK_UP = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,13 @@ class Slice:
     domain: Domain
     columns: Sequence[np.ndarray]
     rows: np.ndarray | None = None
+
+    @classmethod
+    def of_table(cls, domain: Domain, table: pd.DataFrame) -> Slice:
+        """All rows of a training table; codes of all columns in one small type of integer."""
+        top = max((variable.size for variable in domain.variables if variable.is_coded), default=0)
+        small = np.dtype(np.uint8 if top <= 256 else np.int32)
+        return cls(domain, [_encode(v, table[v.name], small) for v in domain.variables])
 
     @property
     def n_rows(self) -> int:
@@ -44,3 +55,24 @@ class Slice:
         """The rows of the slice at the given positions (or where a mask is true)."""
         rows = np.arange(self.n_rows)[chosen] if self.rows is None else self.rows[chosen]
         return Slice(self.domain, self.columns, rows)
+
+
+def _encode(variable: Variable, column: pd.Series, small: np.dtype) -> np.ndarray:
+    """The codes or reals of a column of the training table; integers by a look-up in one pass."""
+    whole = column.to_numpy() if column.dtype.kind in "iu" else np.empty(0)
+    if variable.kind == "ordered" and whole.dtype.kind in "iu":
+        low, high = int(variable.values[0]), int(variable.values[-1])
+        if high - low <= MAX_LOOK_UP:
+            codes = np.zeros(high - low + 1, dtype=small)
+            codes[variable.values.astype(np.int64) - low] = np.arange(variable.size)
+            return _look_up(whole, low, codes)
+    encoded = variable.encode(column)
+    return encoded.astype(small) if variable.is_coded else encoded
+
+
+@njit(cache=True, nogil=True)
+def _look_up(values: np.ndarray, low: int, codes: np.ndarray) -> np.ndarray:
+    found = np.empty(len(values), dtype=codes.dtype)
+    for row in range(len(values)):
+        found[row] = codes[np.int64(values[row]) - low]
+    return found

@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 
 from fspn.columns import Bits, Column, Oracle, pairwise, phi_matrix
 from fspn.corrected import Corrected, pool
-from fspn.counts import contingency
+from fspn.counts import code_counts, contingency
 
 __all__ = ["ORACLES", "RDC", "Column", "Corrected", "Oracle", "pool", "rdc_matrix"]
 
@@ -75,7 +75,7 @@ class RDC:
         if column.size == 0:
             ranks = rankdata(column.values, method="max") / len(column.values)
         else:
-            counts = np.bincount(column.values, minlength=column.size)
+            counts = code_counts(column.values, column.size)
             ranks = np.cumsum(counts) / max(len(column.values), 1)
         weights = rng.normal(size=(2, self.k))
         return np.sin(self.s / 2 * (np.column_stack([ranks, np.ones(len(ranks))]) @ weights))
@@ -106,7 +106,7 @@ def _whitened(column: Column, features: np.ndarray) -> np.ndarray:
 def _row_weights(column: Column) -> np.ndarray:
     if column.size == 0:
         return np.full(len(column.values), 1.0 / len(column.values))
-    return np.bincount(column.values, minlength=column.size) / len(column.values)
+    return code_counts(column.values, column.size) / len(column.values)
 
 
 def _canonical_correlation(

@@ -141,7 +141,7 @@ class FSPN(DensityMixin, BaseEstimator):
         settings = resolve(self.get_params(deep=False), len(table), seed)
         if preset_of(self.preset).bins:
             domain = with_bins(domain, table, seed)
-        data = Slice(domain, domain.encode(table))
+        data = Slice.of_table(domain, table)
         rng = np.random.default_rng(seed)
         with progress(len(table) * len(domain), self.verbose) as report:
             root = Learner(settings, rng, report).learn(data, range(len(domain)))

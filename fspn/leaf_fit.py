@@ -9,7 +9,7 @@ import numpy as np
 from fspn.compile import compile_fspn
 from fspn.data import Slice
 from fspn.engine import Engine
-from fspn.event import CodeRange, Events, RealPoint
+from fspn.event import CodeRange, Constraint, Events, RealPoint
 from fspn.infer import log_probability
 from fspn.leaves.base import Univariate
 from fspn.leaves.categorical import Categorical
@@ -94,11 +94,14 @@ def _sample(data: Slice, rng: np.random.Generator) -> Slice:
 
 def point_events(data: Slice, scope: Sequence[int]) -> Events:
     """Every row of a slice as an event."""
-    constraints = {}
+    constraints: dict[int, Constraint] = {}
     for variable in scope:
         values = data.values(variable)
-        coded = data.domain[variable].is_coded
-        constraints[variable] = CodeRange(values, values) if coded else RealPoint(values)
+        if data.domain[variable].is_coded:
+            codes = values.astype(np.int64)  # Events calculate with codes; uint8 would overflow.
+            constraints[variable] = CodeRange(codes, codes)
+        else:
+            constraints[variable] = RealPoint(values)
     return Events(data.n_rows, constraints)
 
 
@@ -129,8 +132,8 @@ def fit_network(
     """
     variables = [*scope, *given]
     table = coded_table(data, variables, offsets)
-    network = learn_network(table, strength > 0, max_parents, max_cells, rng)
-    scores = LocalScores(table)
+    scores = LocalScores(table, price=1.0 + np.log(len(table)))
+    network = learn_network(scores, strength, max_parents, max_cells, rng)
     roots = [v for v in network.order if v < len(scope) and not network.parents[v]]
     parts: list[Node] = [] if left is None else [left]
     parts += [UniLeaf(variables[v], Categorical(base_row(table, v, alpha))) for v in roots]

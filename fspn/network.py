@@ -8,74 +8,73 @@ edges stops at worse optima on the same scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
 from numba import njit
 
-from fspn.scores import CodedTable, LocalScores
+from fspn.scores import LocalScores
+from fspn.width import Network, bound_width, elimination_order, topological_order
+
+__all__ = ["Network", "elimination_order", "learn_network", "topological_order"]
 
 SCREEN_ROWS = 20_000
+MAX_CANDIDATES = 64
 BEST_PAIRS = 8
 PAIR_CANDIDATES = 24
 
 
-@dataclass(frozen=True)
-class Network:
-    """Parents per variable, and an order in which every variable follows its parents."""
-
-    parents: tuple[tuple[int, ...], ...]
-    order: tuple[int, ...]
-
-
 def learn_network(
-    table: CodedTable,
-    allowed: np.ndarray,
+    scores: LocalScores,
+    strength: np.ndarray,
     max_parents: int,
     max_cells: int,
     rng: np.random.Generator,
     restarts: int = 20,
-    report: Callable[[str], None] = lambda _: None,
 ) -> Network:
     """The best-scoring structure found, with bounded inference cost.
 
     Arguments:
-        table: The coded rows.
-        allowed: Which pairs of variables may be joined by an edge.
+        scores: The scores of parent sets.
+        strength: How strongly variables depend on each other; 0 = no edge between them.
         max_parents: At most so many parents per variable.
         max_cells: At most so many cells in any intermediate result of an exact query.
         rng: For the starts of the search.
         restarts: How many starts.
-        report: Called with a word on what is being done.
     """
-    scores = LocalScores(table, price=1.0 + np.log(len(table)))
-    report("scoring parent sets")
-    sets = _single_parents(scores, allowed)
+    candidates = _candidates(strength)
+    sets = _single_parents(scores, candidates)
     parents = _search(sets, restarts, rng)[0]
     if max_parents >= 2:
         _add_pairs(sets, scores, restarts, rng)
         parents = _search(sets, restarts, rng)[0]
     for width in range(2, max_parents + 1):
-        report(f"adding parents up to {width}")
-        _extend(sets, parents, scores, allowed, width)
+        _extend(sets, parents, scores, candidates, width)
         parents = _search(sets, restarts, rng)[0]
-    return bound_width(parents, table.sizes, max_cells, scores)
+    return bound_width(parents, scores.table.sizes, max_cells, scores)
+
+
+def _candidates(strength: np.ndarray) -> list[list[int]]:
+    """Per variable the variables that it depends on, at most the strongest so many."""
+    found = []
+    for child, row in enumerate(strength):
+        others = np.flatnonzero(row > 0)
+        others = others[others != child]
+        strongest = others[np.argsort(-row[others], kind="stable")[:MAX_CANDIDATES]]
+        found.append(sorted(strongest.tolist()))
+    return found
 
 
 ScoredSets = list[dict[tuple[int, ...], float]]
 
 
-def _single_parents(scores: LocalScores, allowed: np.ndarray) -> ScoredSets:
-    """Per child, the empty set and all sets of one variable."""
-    m = len(scores.table)
-    sets: ScoredSets = [{(): scores.score(child, ())} for child in range(m)]
-    for child in range(m):
-        for parent in np.flatnonzero(allowed[child]).tolist():
-            if parent != child:
-                sets[child][(parent,)] = scores.score(child, (parent,))
-    return sets
+def _single_parents(scores: LocalScores, candidates: list[list[int]]) -> ScoredSets:
+    """Per child, the empty set and all sets of one candidate."""
+    return [
+        {(): scores.score(child, ()), **{(p,): scores.score(child, (p,)) for p in own}}
+        for child, own in enumerate(candidates)
+    ]
 
 
 def _add_pairs(
@@ -88,9 +87,7 @@ def _add_pairs(
     on the sample tells which pairs take part in good structures.
     """
     screen = _screening_scores(scores, rng)
-    sampled = _single_parents(
-        screen, np.array([[(p,) in own for p in range(len(sets))] for own in sets])
-    )
+    sampled = _single_parents(screen, [[key[0] for key in own if key] for own in sets])
     for child, own in enumerate(sampled):
         singles = sorted((key for key in own if key), key=lambda key: -own[key])
         names = sorted(key[0] for key in singles[:PAIR_CANDIDATES])
@@ -115,16 +112,16 @@ def _extend(
     sets: ScoredSets,
     parents: list[tuple[int, ...]],
     scores: LocalScores,
-    allowed: np.ndarray,
+    candidates: list[list[int]],
     width: int,
 ) -> None:
     """Add to the chosen sets every further parent that the scores like."""
     for child, chosen in enumerate(parents):
         if len(chosen) != width - 1:
             continue
-        for extra in np.flatnonzero(allowed[child]):
-            if extra != child and extra not in chosen:
-                wider = tuple(sorted((*chosen, int(extra))))
+        for extra in candidates[child]:
+            if extra not in chosen:
+                wider = tuple(sorted((*chosen, extra)))
                 sets[child][wider] = scores.score(child, wider)
 
 
@@ -152,15 +149,20 @@ def _flatten(sets: ScoredSets) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     start = [0]
     width = max(len(key) for scored in sets for key in scored)
     for scored in sets:
-        kept: list[tuple[int, ...]] = []
+        kept: dict[tuple[int, ...], None] = {}
         for key in sorted(scored, key=lambda k: (-scored[k], k)):
-            if not any(set(better) <= set(key) for better in kept):
-                kept.append(key)
+            if not any(part in kept for part in _subsets(key)):
+                kept[key] = None
         rows += [key + (-1,) * (width - len(key)) for key in kept]
         values += [scored[key] for key in kept]
         start.append(len(rows))
     flat = np.array(rows, dtype=np.int64).reshape(len(rows), width)
     return flat, np.array(start), np.array(values)
+
+
+def _subsets(key: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    for width in range(len(key)):
+        yield from combinations(key, width)
 
 
 @njit(cache=True)
@@ -235,74 +237,3 @@ def _swap(
     own[a] = values[_best_set(a, position, start, flat)]
     own[b] = values[_best_set(b, position, start, flat)]
     return own[a] + own[b] - before
-
-
-def elimination_order(
-    parents: Sequence[tuple[int, ...]], sizes: Sequence[int]
-) -> tuple[list[int], float]:
-    """The order in which to sum variables out, and the cells of the largest product on the way.
-
-    Greedy: always the variable whose neighbours (variables that occur with it in some table or
-    intermediate result) have the fewest joint values.
-    """
-    logs = np.log(np.asarray(sizes, dtype=np.float64))
-    near = _moral_graph(parents)
-    cost = {v: logs[v] + sum(logs[u] for u in near[v]) for v in range(len(parents))}
-    order: list[int] = []
-    worst = 0.0
-    while cost:
-        v = min(cost, key=lambda u: (cost[u], u))
-        worst = max(worst, cost.pop(v))
-        order.append(v)
-        for u in near[v]:
-            near[u] = (near[u] | near[v]) - {u, v}
-            cost[u] = logs[u] + sum(logs[t] for t in near[u])
-    return order, float(np.exp(min(worst, 700.0)))
-
-
-def _moral_graph(parents: Sequence[tuple[int, ...]]) -> list[set[int]]:
-    """Who occurs in a table with whom."""
-    near: list[set[int]] = [set() for _ in parents]
-    for v, own in enumerate(parents):
-        family = {v, *own}
-        for u in family:
-            near[u] |= family - {u}
-    return near
-
-
-def topological_order(parents: Sequence[tuple[int, ...]]) -> list[int]:
-    """An order in which every variable follows its parents."""
-    waiting = [len(own) for own in parents]
-    children: list[list[int]] = [[] for _ in parents]
-    for v, own in enumerate(parents):
-        for parent in own:
-            children[parent].append(v)
-    order = [v for v, count in enumerate(waiting) if count == 0]
-    for v in order:
-        for child in children[v]:
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                order.append(child)
-    return order
-
-
-def bound_width(
-    parents: list[tuple[int, ...]], sizes: Sequence[int], max_cells: int, scores: LocalScores
-) -> Network:
-    """Drop the cheapest edges until no intermediate result exceeds ``max_cells``.
-
-    A single parent stays: its table is read sparsely, and trees are never wide.
-    """
-    while elimination_order(parents, sizes)[1] > max_cells:
-        edges = [(v, p) for v, own in enumerate(parents) for p in own if len(own) > 1]
-        if not edges:
-            break
-        child, weakest = min(edges, key=lambda edge: _loss(edge, parents, scores))
-        parents[child] = tuple(p for p in parents[child] if p != weakest)
-    return Network(tuple(parents), tuple(topological_order(parents)))
-
-
-def _loss(edge: tuple[int, int], parents: list[tuple[int, ...]], scores: LocalScores) -> float:
-    child, parent = edge
-    rest = tuple(p for p in parents[child] if p != parent)
-    return scores.score(child, parents[child]) - scores.score(child, rest)

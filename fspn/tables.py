@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fspn.leaves.ladder import CountRung, Ladder, OffsetRung, Rung, row_keys, shrink
+from fspn.counts import code_counts, count_filled
+from fspn.leaves.ladder import CountRung, Ladder, OffsetRung, Rung, shrink
 from fspn.scores import CodedTable, LocalScores
 
 ALPHAS = np.geomspace(0.02, 500.0, 14)
-MAX_DENSE = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,12 @@ def count_cells(
     child: np.ndarray, size: int, parents: list[np.ndarray], sizes: tuple[int, ...]
 ) -> Cells:
     """Count a child's codes per configuration of its parents."""
-    flat = row_keys([*parents, child], (*sizes, size))
-    if np.prod([float(s) for s in (*sizes, size)]) <= MAX_DENSE:
-        dense = np.bincount(flat)
-        cells = np.flatnonzero(dense)
-        counts = dense[cells]
-    else:
-        cells, counts = np.unique(flat, return_counts=True)
-    keys, codes = cells // size, cells % size
+    filled = count_filled([*parents, child], [*sizes, size])
+    keys, codes = np.divmod(filled.keys, size)
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    sums = np.add.reduceat(counts, starts)
+    sums = np.add.reduceat(filled.counts, starts)
     totals = np.repeat(sums, np.diff(np.append(starts, len(keys))))
-    return Cells(keys, codes, counts, totals)
+    return Cells(keys, codes, filled.counts, totals)
 
 
 def fit_ladder(
@@ -81,7 +75,7 @@ def fit_ladder(
 
 def base_row(table: CodedTable, child: int, alpha: float | None) -> np.ndarray:
     r""":math:`P_0(x) = (n_x + \alpha) / (n + \alpha d)`."""
-    counts = np.bincount(table.codes[child], minlength=table.sizes[child])
+    counts = code_counts(table.codes[child], table.sizes[child])
     strength = 0.1 if alpha is None else alpha
     return (counts + strength) / (counts.sum() + strength * len(counts))
 
@@ -141,7 +135,7 @@ def _rung(cells: Cells, sizes: tuple[int, ...], alpha: float) -> CountRung:
 
 
 def _base_left_out(table: CodedTable, child: int, alpha: float | None) -> np.ndarray:
-    counts = np.bincount(table.codes[child], minlength=table.sizes[child])
+    counts = code_counts(table.codes[child], table.sizes[child])
     strength = 0.1 if alpha is None else alpha
     return (np.maximum(counts - 1, 0) + strength) / (counts.sum() - 1 + strength * len(counts))
 
