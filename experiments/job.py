@@ -14,14 +14,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from baselines.base import SCORE, DensityModel
 from experiments import tracking
 from experiments.config import ConfigError, JobConfig
-from experiments.datasets import load
+from experiments.datasets import DEBD, load
 from experiments.evaluate import evaluate
 from experiments.fingerprint import code_version, commit, data_digest, fingerprint
-from experiments.locks import Machine, locked
+from experiments.locks import Machine, Untimed, locked
 from experiments.records import ResultRow, Store, collect, disk_full_is_clear, is_disk_full
 from experiments.search import SearchResult, search
+from experiments.timing import one_thread
 from experiments.types import Dataset
 
 log = logging.getLogger(__name__)
@@ -46,6 +48,8 @@ def run_job(config: JobConfig) -> Outcome:
     store = Store.of(config.results_dir, config.study)
     with machine.working():
         dataset = load(config.dataset, config.seed, config.cache_dir, config.workload)
+    if dataset.workload is None:
+        machine = Untimed(machine.folder)
     config = _like_another(config, dataset)
     row = _blank_row(config, dataset)
     with locked(store.lock(row.fingerprint)):
@@ -77,6 +81,7 @@ def _run(
             )
             row = _with_search(row, config, found)
             row, queries = evaluate(found.model, dataset, row, config.kl, config.timing, machine)
+            _keep_scores(found.model, dataset, store, row, machine)
             _save(found.model, config, store)
         except Exception as error:
             if is_disk_full(error):
@@ -89,6 +94,17 @@ def _run(
         store.write(row, queries)
         run.close("FAILED" if row.status == "failed" else "FINISHED")
     return row
+
+
+def _keep_scores(
+    model: DensityModel, dataset: Dataset, store: Store, row: ResultRow, machine: Machine
+) -> None:
+    """Keep the log-likelihood of each test row of a benchmark, for paired comparisons."""
+    if dataset.family != DEBD or SCORE not in model.answers:
+        return
+    with machine.working(), one_thread():
+        scores = model.score_samples(dataset.test)
+    store.write_scores(row.fingerprint, scores)
 
 
 @runtime_checkable

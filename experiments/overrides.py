@@ -6,9 +6,10 @@ import re
 import shlex
 from collections.abc import Sequence
 
-# Keys that name the job in any case, and groups that say how and where it runs.
-WHO = frozenset({"dataset", "model", "seed", "study", "experiment"})
+# Keys that name the job in any case, and groups and keys that say how and where it runs.
+WHO = frozenset({"dataset", "dataset.name", "model", "seed", "study", "experiment"})
 HOW = frozenset({"force", "results_dir", "cache_dir", "plan", "tracking", "hydra"})
+WHERE = frozenset({"dataset.folder", "dataset.url"})
 
 
 def key_of(override: str) -> str:
@@ -27,7 +28,8 @@ def variant_of(overrides: Sequence[str]) -> str:
     'model.tau_low=0.1'
     """
     keys = {key_of(override): override for override in overrides}
-    apart = [o for k, o in keys.items() if k not in WHO and re.split("[./]", k)[0] not in HOW]
+    same = WHO | WHERE
+    apart = [o for k, o in keys.items() if k not in same and re.split("[./]", k)[0] not in HOW]
     return ",".join(sorted(apart))
 
 

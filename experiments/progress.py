@@ -112,6 +112,8 @@ def _measures(row: ResultRow) -> list[str]:
     parts = [f"{row.job_seconds:.1f} s"]
     if row.kl_mean == row.kl_mean:
         parts.append(f"KL {row.kl_mean:.3g}")
+    elif row.test_ll == row.test_ll:
+        parts.append(f"test LL {row.test_ll:.2f}")
     if row.latency_single_ms == row.latency_single_ms:
         parts.append(f"{row.latency_single_ms:.3g} ms/query")
     return parts

@@ -12,10 +12,12 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 NAN = math.nan
 FINAL = frozenset({"ok", "unsupported", "timeout"})
+SCORES = "log_likelihood"
 
 
 class DiskFullError(OSError):
@@ -118,6 +120,19 @@ class Store:
         if queries is not None:
             write_parquet(queries, self.folder / f"{row.fingerprint}.queries.parquet")
         write_parquet(as_frame([row]), self.folder / f"{row.fingerprint}.parquet")
+
+    def write_scores(self, fingerprint: str, scores: np.ndarray) -> None:
+        """Record the log-likelihood of every test row of a job."""
+        frame = pd.DataFrame({SCORES: np.asarray(scores, dtype=np.float32)})
+        write_parquet(frame, self._scores(fingerprint))
+
+    def read_scores(self, fingerprint: str) -> np.ndarray | None:
+        """The log-likelihoods of a job's test rows, or None if they were not recorded."""
+        frame = _read(self._scores(fingerprint))
+        return None if frame is None else frame[SCORES].to_numpy(dtype=np.float64)
+
+    def _scores(self, fingerprint: str) -> Path:
+        return self.folder / "loglik" / f"{fingerprint}.parquet"
 
 
 def as_frame(rows: list[ResultRow]) -> pd.DataFrame:

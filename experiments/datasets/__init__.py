@@ -1,4 +1,4 @@
-"""The datasets of the study: generated ones with a known truth, and the user's own tables."""
+"""The datasets: generated ones with a known truth, real benchmarks, and the user's own tables."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from experiments.datasets.config import FAMILIES, GeneratorConfig
+from experiments.datasets.debd import FAMILY as DEBD
+from experiments.datasets.debd import BenchmarkConfig, load_benchmark
 from experiments.datasets.generated import load_generated
 from experiments.datasets.table_file import TableConfig, load_table
 from experiments.types import Dataset
 from experiments.workload import WorkloadConfig
 
-__all__ = ["check", "load"]
+__all__ = ["DEBD", "check", "load"]
 
 
 def load(
@@ -26,13 +28,15 @@ def load(
     Arguments:
         config: a node of `conf/dataset`; `family` says how the rest is read.
         seed: which dataset of this level, or which split of a file.
-        cache_dir: folder of generated datasets.
+        cache_dir: folder of generated and of fetched datasets.
         workload: a node of `conf/workload`; the paper's workload if left out.
     """
     queries = WorkloadConfig.from_mapping(workload or {})
     settings = _settings(config)
     if isinstance(settings, TableConfig):
         return load_table(settings, queries, seed)
+    if isinstance(settings, BenchmarkConfig):
+        return load_benchmark(settings, seed, cache_dir)
     return load_generated(settings, queries, seed, cache_dir)
 
 
@@ -41,10 +45,13 @@ def check(config: Mapping[str, Any]) -> None:
     _settings(config)
 
 
-def _settings(config: Mapping[str, Any]) -> GeneratorConfig | TableConfig:
+def _settings(config: Mapping[str, Any]) -> GeneratorConfig | TableConfig | BenchmarkConfig:
     family = config.get("family")
     if family in FAMILIES:
         return GeneratorConfig.from_mapping(config)
     if family == "csv":
         return TableConfig.from_mapping(config)
-    raise ValueError(f"dataset.family is {family!r} but must be one of {(*FAMILIES, 'csv')}")
+    if family == DEBD:
+        return BenchmarkConfig.from_mapping(config)
+    known = (*FAMILIES, "csv", DEBD)
+    raise ValueError(f"dataset.family is {family!r} but must be one of {known}")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from experiments.records import Store
 from experiments.report.names import in_order, label
 from experiments.report.paper import TABLE1_NAMES, Paper
 from experiments.report.tables import OTHER_CODE, Cell, Table, fixed, text
@@ -152,10 +153,10 @@ def _marks(rows: pd.DataFrame, model: str, results_dir: Path) -> dict[str, str]:
 
 def _per_row(rows: pd.DataFrame, model: str, results_dir: Path) -> np.ndarray | None:
     for row in rows[rows["model"] == model].to_dict("records"):
-        folder = results_dir / "runs" / str(row["experiment"]) / "loglik"
-        path = folder / f"{row['fingerprint']}.parquet"
-        if path.is_file():
-            return pd.read_parquet(path)["log_likelihood"].to_numpy()
+        store = Store.of(results_dir, str(row["experiment"]))
+        found = store.read_scores(str(row["fingerprint"]))
+        if found is not None:
+            return found
     return None
 
 
