@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numba import njit
@@ -97,7 +98,7 @@ class CellCounter:
 
     def count(self, columns: Sequence[np.ndarray], sizes: Sequence[int]) -> Filled:
         """The filled cells of the joint table of two or three columns of codes."""
-        n_cells = int(np.prod([float(size) for size in sizes]))
+        n_cells = prod(sizes)
         if n_cells > MAX_COUNTED_CELLS:
             return _count_by_sorting(columns, sizes)
         if n_cells > len(self._table):

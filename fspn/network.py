@@ -131,13 +131,11 @@ def _search(
     """The parents under the best orderings found, the best one first."""
     m = len(sets)
     flat, start, values = _flatten(sets)
+    near = _near(flat, start)
     found: dict[tuple[int, ...], float] = {}
     for _ in range(max(1, min(restarts, 40_000 // (m * m) + 1))):
-        order, score = _climb(rng.permutation(m), start, flat, values)
-        position = np.empty(m, dtype=np.int64)
-        position[order] = np.arange(m)
-        choice = tuple(int(_best_set(v, position, start, flat)) for v in range(m))
-        found[choice] = float(score)
+        choice, score = _climb(rng.permutation(m), start, flat, values, near)
+        found[tuple(choice.tolist())] = float(score)
     ranked = sorted(found, key=lambda choice: (-found[choice], choice))
     return [[tuple(int(p) for p in flat[i] if p >= 0) for i in choice] for choice in ranked]
 
@@ -166,31 +164,47 @@ def _subsets(key: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 @njit(cache=True)
-def _best_set(v: int, position: np.ndarray, start: np.ndarray, flat: np.ndarray) -> int:
-    """The first, so the best, set of predecessors only."""
-    for index in range(start[v], start[v + 1]):
+def _near(flat: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Whether a variable is in any of another's sets."""
+    m = len(start) - 1
+    near = np.zeros((m, m), dtype=np.bool_)
+    for v in range(m):
+        for index in range(start[v], start[v + 1]):
+            for p in flat[index]:
+                if p >= 0:
+                    near[v, p] = True
+    return near
+
+
+@njit(cache=True)
+def _best_set(first: int, last: int, place: int, position: np.ndarray, flat: np.ndarray) -> int:
+    """The first, so the best, set of predecessors only; ``last`` where there is none before it."""
+    for index in range(first, last):
         fits = True
         for p in flat[index]:
-            if p >= 0 and position[p] > position[v]:
+            if p >= 0 and position[p] > place:
                 fits = False
                 break
         if fits:
             return index
-    return start[v + 1] - 1
+    return last
 
 
 @njit(cache=True)
 def _climb(
-    order: np.ndarray, start: np.ndarray, flat: np.ndarray, values: np.ndarray
+    order: np.ndarray, start: np.ndarray, flat: np.ndarray, values: np.ndarray, near: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Insert one variable at its best place, until no insertion helps."""
+    """Insert one variable at its best place, until no insertion helps.
+
+    Returns the index of every variable's best set under the last order, and the total score.
+    """
     m = len(order)
     position = np.empty(m, dtype=np.int64)
     for place in range(m):
         position[order[place]] = place
-    own = np.empty(m)
+    chosen = np.empty(m, dtype=np.int64)
     for v in range(m):
-        own[v] = values[_best_set(v, position, start, flat)]
+        chosen[v] = _best_set(start[v], start[v + 1] - 1, position[v], position, flat)
     improved = True
     while improved:
         improved = False
@@ -201,39 +215,55 @@ def _climb(
                 gain, here = 0.0, place
                 while 0 <= here + step < m:
                     gain += _swap(
-                        here, min(here, here + step), order, position, own, start, flat, values
+                        min(here, here + step), order, position, chosen, start, flat, values, near
                     )
                     here += step
                     if gain > best_gain:
                         best_gain, best_place = gain, here
                 while here != place:
-                    _swap(here, min(here, here - step), order, position, own, start, flat, values)
                     here -= step
+                    _swap(
+                        min(here, here + step), order, position, chosen, start, flat, values, near
+                    )
             here = place
             while here != best_place:
                 step = 1 if best_place > here else -1
-                _swap(here, min(here, here + step), order, position, own, start, flat, values)
+                _swap(min(here, here + step), order, position, chosen, start, flat, values, near)
                 here += step
                 improved = True
-    return order, own.sum()
+    return chosen, values[chosen].sum()
 
 
 @njit(cache=True)
 def _swap(
-    _: int,
     place: int,
     order: np.ndarray,
     position: np.ndarray,
-    own: np.ndarray,
+    chosen: np.ndarray,
     start: np.ndarray,
     flat: np.ndarray,
     values: np.ndarray,
+    near: np.ndarray,
 ) -> float:
-    """Exchange two neighbours; only their own scores change. Returns the gain."""
+    """Exchange two neighbours; only their own scores can change. Returns the gain.
+
+    The one that moves back gains a predecessor, so its set is the chosen one or a better one; the
+    one that moves forward loses a predecessor, so it keeps its set, or takes a worse one.
+    """
     a, b = order[place], order[place + 1]
     order[place], order[place + 1] = b, a
     position[a], position[b] = place + 1, place
-    before = own[a] + own[b]
-    own[a] = values[_best_set(a, position, start, flat)]
-    own[b] = values[_best_set(b, position, start, flat)]
-    return own[a] + own[b] - before
+    gain = 0.0
+    if near[a, b]:
+        better = _best_set(start[a], chosen[a], place + 1, position, flat)
+        if better != chosen[a]:
+            gain += values[better] - values[chosen[a]]
+            chosen[a] = better
+    if near[b, a]:
+        for p in flat[chosen[b]]:
+            if p == a:
+                worse = _best_set(chosen[b] + 1, start[b + 1] - 1, place, position, flat)
+                gain += values[worse] - values[chosen[b]]
+                chosen[b] = worse
+                break
+    return gain
