@@ -37,14 +37,16 @@ LINK, AT, BITS, STRIDE = range(4)
 FACTOR, PLACE, DOWN, ALONG = range(4)
 
 MAX_CELLS = 1 << 40
+CONTRACT = {"contract"}
 
 
 @njit(cache=True, nogil=True)
 def new_dense_state(k):
     """B, G and P for blocks of up to k variables."""
     k = min(k, MAX_VARIABLES)
-    blocks = np.empty((5, k + 1), dtype=np.int64)
-    return blocks, np.empty((3 * k + 1, STRIDE + k), dtype=np.int64), np.empty((4, 3 * k), np.int64)
+    variables = np.empty((5, k + 1), dtype=np.int64)
+    factors = np.empty((3 * k + 1, STRIDE + k), dtype=np.int64)
+    return variables, factors, np.empty((4, 3 * k + 1), dtype=np.int64)
 
 
 @kernel()
@@ -122,17 +124,27 @@ def _shape(B, G, f, r, k, bits):
 
 
 @kernel()
-def _lines_first(G, P, n, h):
-    """Put the factors over the innermost dimension h in front; returns how many they are."""
+def _swap(P, i, j):
+    """Exchange two factors of a step."""
+    for row in range(4):
+        P[row, i], P[row, j] = P[row, j], P[row, i]
+
+
+@kernel()
+def _lines_first(G, P, n, h, outer):
+    """Put the factors over the innermost dimension h in front; returns how many they are.
+
+    The first of all is one that moves from line to line of the result, if there is one.
+    """
     n_lines = 0
     for i in range(n):
         f = P[FACTOR, i]
         if (G[f, BITS] >> h) & 1:
-            place, down = P[PLACE, i], P[DOWN, i]
-            for row in range(3):
-                P[row, i] = P[row, n_lines]
-            P[FACTOR, n_lines], P[PLACE, n_lines], P[DOWN, n_lines] = f, place, down
-            P[ALONG, n_lines] = G[f, STRIDE + h]
+            P[ALONG, i] = G[f, STRIDE + h]
+            if i > n_lines:
+                _swap(P, i, n_lines)
+            if n_lines > 0 and G[f, BITS] & outer != 0:
+                _swap(P, 0, n_lines)
             n_lines += 1
     return n_lines
 
@@ -158,38 +170,112 @@ def _sum_to_number(P, n, extent, buffer):
     return total
 
 
-@kernel(fastmath=REORDER)
-def _sum_to_line(P, n, n_lines, extent, start, length, buffer):
-    """The same where the first ``n_lines`` factors are matrices: a line of sums.
-
-    Returns the line's own sum.
-    """
-    for j in range(length):
-        buffer[np.uintp(start + j)] = 0.0
+@kernel()
+def _multiply_vectors(P, first, n, extent, at, buffer):
+    """The product of the vectors first .. n - 1 over the variable that is summed out."""
     for y in range(extent):
-        factor = 1.0
-        for i in range(n_lines, n):
-            factor *= buffer[np.uintp(P[PLACE, i] + y * P[DOWN, i])]
-        first, step = P[PLACE, 0] + y * P[DOWN, 0], P[ALONG, 0]
-        if n_lines == 1:
-            for j in range(length):
-                buffer[np.uintp(start + j)] += factor * buffer[np.uintp(first + j * step)]
-        elif n_lines == 2:
-            second, other = P[PLACE, 1] + y * P[DOWN, 1], P[ALONG, 1]
-            for j in range(length):
-                buffer[np.uintp(start + j)] += factor * (
-                    buffer[np.uintp(first + j * step)] * buffer[np.uintp(second + j * other)]
-                )
+        value = 1.0
+        for i in range(first, n):
+            value *= buffer[np.uintp(P[PLACE, i] + y * P[DOWN, i])]
+        buffer[np.uintp(at + y)] = value
+
+
+# Eight sums at a time stay in registers. Lines that are no multiple of eight long end in a block
+# that overlaps the one before; lines shorter than eight read and write a little beyond their end,
+# where nothing is kept yet.
+
+
+@kernel(fastmath=CONTRACT, inline="always")
+def _eight(b, extent, p, down, along, target, buffer):
+    """Sums of b[y] A[y, j]."""
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+    for y in range(b, b + extent):
+        f = buffer[np.uintp(y)]
+        s0 += f * buffer[np.uintp(p)]
+        s1 += f * buffer[np.uintp(p + along)]
+        s2 += f * buffer[np.uintp(p + 2 * along)]
+        s3 += f * buffer[np.uintp(p + 3 * along)]
+        s4 += f * buffer[np.uintp(p + 4 * along)]
+        s5 += f * buffer[np.uintp(p + 5 * along)]
+        s6 += f * buffer[np.uintp(p + 6 * along)]
+        s7 += f * buffer[np.uintp(p + 7 * along)]
+        p += down
+    buffer[np.uintp(target)] = s0
+    buffer[np.uintp(target + 1)] = s1
+    buffer[np.uintp(target + 2)] = s2
+    buffer[np.uintp(target + 3)] = s3
+    buffer[np.uintp(target + 4)] = s4
+    buffer[np.uintp(target + 5)] = s5
+    buffer[np.uintp(target + 6)] = s6
+    buffer[np.uintp(target + 7)] = s7
+
+
+@kernel(fastmath=CONTRACT, inline="always")
+def _eight_of_two(b, extent, p, down, along, q, fall, other, target, buffer):
+    """Sums of b[y] A[y, j] C[y, j]."""
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+    for y in range(b, b + extent):
+        f = buffer[np.uintp(y)]
+        s0 += f * buffer[np.uintp(p)] * buffer[np.uintp(q)]
+        s1 += f * buffer[np.uintp(p + along)] * buffer[np.uintp(q + other)]
+        s2 += f * buffer[np.uintp(p + 2 * along)] * buffer[np.uintp(q + 2 * other)]
+        s3 += f * buffer[np.uintp(p + 3 * along)] * buffer[np.uintp(q + 3 * other)]
+        s4 += f * buffer[np.uintp(p + 4 * along)] * buffer[np.uintp(q + 4 * other)]
+        s5 += f * buffer[np.uintp(p + 5 * along)] * buffer[np.uintp(q + 5 * other)]
+        s6 += f * buffer[np.uintp(p + 6 * along)] * buffer[np.uintp(q + 6 * other)]
+        s7 += f * buffer[np.uintp(p + 7 * along)] * buffer[np.uintp(q + 7 * other)]
+        p += down
+        q += fall
+    buffer[np.uintp(target)] = s0
+    buffer[np.uintp(target + 1)] = s1
+    buffer[np.uintp(target + 2)] = s2
+    buffer[np.uintp(target + 3)] = s3
+    buffer[np.uintp(target + 4)] = s4
+    buffer[np.uintp(target + 5)] = s5
+    buffer[np.uintp(target + 6)] = s6
+    buffer[np.uintp(target + 7)] = s7
+
+
+@kernel(fastmath=CONTRACT)
+def _line_of_one(P, b, extent, start, length, buffer):
+    """The line of sums of b[y] A[y, j]."""
+    p, down, along = P[PLACE, 0], P[DOWN, 0], P[ALONG, 0]
+    for block in range(0, length, 8):
+        j = max(min(block, length - 8), 0)
+        if along == 1:
+            _eight(b, extent, p + j, down, 1, start + j, buffer)
         else:
+            _eight(b, extent, p + j * along, down, along, start + j, buffer)
+
+
+@kernel(fastmath=CONTRACT)
+def _line_of_two(P, second, b, extent, start, length, buffer):
+    """The line of sums of b[y] A[y, j] C[y, j], with C in column ``second`` of P."""
+    p, down, along = P[PLACE, 0], P[DOWN, 0], P[ALONG, 0]
+    q, fall, other = P[PLACE, second], P[DOWN, second], P[ALONG, second]
+    for block in range(0, length, 8):
+        j = max(min(block, length - 8), 0)
+        if along == 1 and other == 1:
+            _eight_of_two(b, extent, p + j, down, 1, q + j, fall, 1, start + j, buffer)
+        else:
+            _eight_of_two(
+                b, extent, p + j * along, down, along, q + j * other, fall, other, start + j,
+                buffer,
+            )  # fmt: skip
+
+
+@kernel(fastmath=CONTRACT)
+def _multiply_lines(P, first, n, extent, at, length, buffer):
+    """The product of the matrices first .. n - 1, written down line by line."""
+    for y in range(extent):
+        p, along = P[PLACE, first] + y * P[DOWN, first], P[ALONG, first]
+        for j in range(length):
+            buffer[np.uintp(at + j)] = buffer[np.uintp(p + j * along)]
+        for i in range(first + 1, n):
+            p, along = P[PLACE, i] + y * P[DOWN, i], P[ALONG, i]
             for j in range(length):
-                value = factor
-                for i in range(n_lines):
-                    value *= buffer[np.uintp(P[PLACE, i] + y * P[DOWN, i] + j * P[ALONG, i])]
-                buffer[np.uintp(start + j)] += value
-    total = 0.0
-    for j in range(length):
-        total += buffer[np.uintp(start + j)]
-    return total
+                buffer[np.uintp(at + j)] *= buffer[np.uintp(p + j * along)]
+        at += length
 
 
 @kernel()
@@ -210,18 +296,49 @@ def _next_line(B, G, P, n, n_dims):
 
 
 @kernel()
+def _changing(G, P, first, n, outer):
+    """Whether one of the factors first .. n - 1 moves from line to line of the result."""
+    bits = np.int64(0)
+    for i in range(first, n):
+        bits |= G[P[FACTOR, i], BITS]
+    return bits & outer != 0
+
+
+@kernel(fastmath=REORDER)
 def _sum_out(B, G, P, n, n_dims, r, start, cells, buffer):
-    """Sum variable r out of the gathered factors; returns the sum of the result's cells."""
+    """Sum variable r out of the gathered factors; returns the sum of the result's cells.
+
+    Behind the result there is room for a matrix and a vector.
+    """
+    extent = B[EXTENT, r]
     if n_dims == 0:
-        buffer[start] = _sum_to_number(P, n, B[EXTENT, r], buffer)
+        buffer[start] = _sum_to_number(P, n, extent, buffer)
         return buffer[start]
-    h = B[DIM, n_dims - 1]
-    n_lines, length = _lines_first(G, P, n, h), B[EXTENT, h]
-    total = 0.0
-    for line in range(start, start + cells, length):
-        total += _sum_to_line(P, n, n_lines, B[EXTENT, r], line, length, buffer)
+    h, outer = B[DIM, n_dims - 1], np.int64(0)
+    for place in range(n_dims - 1):
+        outer |= np.int64(1) << B[DIM, place]
+    n_lines, length, end = _lines_first(G, P, n, h, outer), B[EXTENT, h], start + cells
+    b, matrix = end + 8, end + 8 + extent
+    again = _changing(G, P, n_lines, n, outer)
+    again_lines = _changing(G, P, 1, n_lines, outer)
+    _multiply_vectors(P, n_lines, n, extent, b, buffer)
+    P[PLACE, n], P[DOWN, n], P[ALONG, n] = matrix, length, 1
+    for line in range(start, end, length):
+        if n_lines == 1:
+            _line_of_one(P, b, extent, line, length, buffer)
+        elif n_lines == 2:
+            _line_of_two(P, 1, b, extent, line, length, buffer)
+        else:
+            if line == start or again_lines:
+                _multiply_lines(P, 1, n_lines, extent, matrix, length, buffer)
+            _line_of_two(P, n, b, extent, line, length, buffer)
         if n_dims > 1:
             _next_line(B, G, P, n, n_dims)
+            if again:
+                _multiply_vectors(P, n_lines, n, extent, b, buffer)
+    total = 0.0
+    for c in range(start, end):
+        total += buffer[np.uintp(c)]
     return total
 
 
@@ -265,8 +382,11 @@ def sum_block(ints, block, lo, hi, w, weights, B, G, P, buffer, top):
         n, bits = _gather(B, G, P, r)
         n_dims, cells = _shape(B, G, f, r, k, bits)
         start, top = top, top + cells
-        if top > len(buffer):
-            return 0.0, min(top, TOO_MANY_DIMS)
+        room = top + 16 + B[EXTENT, r]
+        if n_dims > 0:
+            room += B[EXTENT, r] * B[EXTENT, B[DIM, n_dims - 1]]
+        if room > len(buffer):
+            return 0.0, min(room, TOO_MANY_DIMS)
         total = _sum_out(B, G, P, n, n_dims, r, start, cells, buffer)
         if total < TINY:
             if total <= 0.0:

@@ -7,10 +7,16 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
+from fspn.batch_kernels import (
+    codes_of_boxes,
+    run_boxes,
+    run_conditionals,
+    run_events,
+    run_events_parallel,
+)
 from fspn.compile import Program
 from fspn.domain import Domain
 from fspn.event import CodeRange, CodeWeights, Events
-from fspn.tree_kernels import run_boxes, run_events, run_events_parallel
 
 FIRST_BUFFER = 1 << 16
 MAX_BUFFER = 1 << 27
@@ -84,6 +90,10 @@ class Engine:
 
     def box_log_probability(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """One log-probability per closed box of values (ordered variables only)."""
+        if self.n_threads > 1 and len(lower) > 1:
+            return self.run_boxes_of_codes(
+                *codes_of_boxes(lower, upper, self._values, self._starts)
+            )
         p = self.program
         out = np.empty(len(lower))
         while True:
@@ -91,6 +101,21 @@ class Engine:
                 p.root, *p.pools, p.sizes, p.depth,
                 lower, upper, self._values, self._starts, self._buffers[0], self._first, out,
             )  # fmt: skip
+            if need == 0:
+                return out
+            self.grow(int(need))
+
+    def log_conditionals(self, pairs: np.ndarray, n: int) -> np.ndarray:
+        """The log-probabilities of joint and evidence, shape (2, n), of questions about codes.
+
+        ``pairs`` is as :func:`fspn.batch_kernels.run_conditionals` reads it.
+        """
+        p = self.program
+        out = np.empty((2, n))
+        while True:
+            need = run_conditionals(
+                p.root, *p.pools, p.sizes, p.depth, pairs, n, self._buffers[0], self._first, out
+            )
             if need == 0:
                 return out
             self.grow(int(need))

@@ -33,8 +33,7 @@ from fspn.query import (
     dict_events,
     in_cells,
     intersect_events,
-    plain_boxes,
-    plain_codes,
+    plain_pairs,
     row_events,
 )
 from fspn.sample import sample_columns
@@ -141,7 +140,7 @@ class FSPN(DensityMixin, BaseEstimator):
         settings = resolve(self.get_params(deep=False), len(table), seed)
         if preset_of(self.preset).bins:
             domain = with_bins(domain, table, seed)
-        data = Slice.of_table(domain, table)
+        data = Slice(domain, domain.encode(table))
         rng = np.random.default_rng(seed)
         with progress(len(table) * len(domain), self.verbose) as report:
             root = Learner(settings, rng, report).learn(data, range(len(domain)))
@@ -208,7 +207,8 @@ class FSPN(DensityMixin, BaseEstimator):
         ``strict`` is set.
         """
         self._check_fitted()
-        answers = self._plain_conditional(query, evidence)
+        single = isinstance(query, Mapping) and isinstance(evidence, Mapping)
+        answers = self._plain_conditional(query, evidence, single)
         if answers is None:
             given, given_single = self._events(evidence, points=True)
             asked, asked_single = self._events(query)
@@ -217,7 +217,6 @@ class FSPN(DensityMixin, BaseEstimator):
             both = self._log_probability(intersect_events(asked, given))
         else:
             both, whole = answers
-            single = isinstance(query, Mapping) and isinstance(evidence, Mapping)
         if single and whole[0] > -np.inf:
             return exp(both[0] - whole[0])
         if np.isneginf(whole).any():
@@ -347,39 +346,15 @@ class FSPN(DensityMixin, BaseEstimator):
             return self._engine.log_probability(events)
         return log_probability(self.root_, events)
 
-    def _plain_conditional(self, query: Any, evidence: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    def _plain_conditional(self, query: Any, evidence: Any, single: bool) -> np.ndarray | None:
         """Joint and evidence for dictionaries of plain values, without the detour over events."""
         if self._engine is None:
             return None
-        asked, given = self._plain(query), self._plain(evidence)
-        if asked is None or given is None:
+        asked, given = ([query], [evidence]) if single else (query, evidence)
+        pairs = plain_pairs(self.domain_, asked, given)
+        if pairs is None:
             return None
-        n = max(len(asked), len(given))
-        if len(asked) != len(given):
-            if 1 not in (len(asked), len(given)):
-                return None
-            asked, given = (side * n if len(side) == 1 else side for side in (asked, given))
-        tops = self.domain_.tops
-        boxes = [plain_boxes(tops, pair) for pair in zip(asked, given, strict=True)]
-        boxes += [plain_boxes(tops, (part,)) for part in given]
-        answers = self._engine.run_boxes_of_codes(
-            np.array([low for low, _ in boxes], dtype=np.int64),
-            np.array([high for _, high in boxes], dtype=np.int64),
-        )
-        return answers[:n], answers[n:]
-
-    def _plain(self, asked: Any) -> list[list[tuple[int, int]]] | None:
-        """Plain questions as variables and codes; None where they are not plain, or none at all."""
-        questions = [asked] if isinstance(asked, Mapping) else asked
-        if not (isinstance(questions, list) and questions):
-            return None
-        parts = []
-        for question in questions:
-            pairs = plain_codes(self.domain_, question) if isinstance(question, Mapping) else None
-            if pairs is None:
-                return None
-            parts.append(pairs)
-        return parts
+        return self._engine.log_conditionals(pairs, max(len(asked), len(given)))
 
     def _events(self, asked: Any, points: bool = False) -> tuple[Events, bool]:
         """Events from any of the forms, and whether a single one was meant."""

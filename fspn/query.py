@@ -34,37 +34,42 @@ def dict_events(domain: Domain, questions: Sequence[Question], points: bool = Fa
     return Events(len(questions), constraints)
 
 
-def plain_codes(domain: Domain, question: Question) -> list[tuple[int, int]] | None:
-    """The variables and codes of a question for single values of discrete columns.
+def plain_pairs(domain: Domain, asked: Any, given: Any) -> np.ndarray | None:
+    """Lists of questions and evidence about single values of discrete columns, as codes.
 
-    The short way for the most common question; None where it asks for anything else. A value
-    outside the domain has the code -1.
+    The short way for the most common question; None where anything else is asked for. Per question
+    two counts, then variables and codes, first of what is asked, then of what is given; a value
+    outside the domain has the code -1. A list of one goes with every entry of the other.
     """
+    if not (isinstance(asked, list) and isinstance(given, list) and asked and given):
+        return None
+    if len(asked) != len(given):
+        if 1 not in (len(asked), len(given)):
+            return None
+        n = max(len(asked), len(given))
+        asked, given = (side * n if len(side) == 1 else side for side in (asked, given))
+    found: list[int] = []
+    for question, evidence in zip(asked, given, strict=True):
+        if not (isinstance(question, Mapping) and isinstance(evidence, Mapping)):
+            return None
+        found += (len(question), len(evidence))
+        if not (_add_plain(domain, question, found) and _add_plain(domain, evidence, found)):
+            return None
+    return np.array(found, dtype=np.int64)
+
+
+def _add_plain(domain: Domain, question: Question, found: list[int]) -> bool:
+    """Append variables and codes of single values; False where there is anything else."""
     known = domain.plain
-    pairs = []
     for name, wanted in question.items():
         if name not in known:
             domain.index(name)
-            return None
+            return False
         if type(wanted) not in PLAIN_TYPES:
-            return None
+            return False
         v, positions = known[name]
-        pairs.append((v, positions.get(wanted, -1)))
-    return pairs
-
-
-def plain_boxes(
-    tops: list[int], parts: Sequence[Sequence[tuple[int, int]]]
-) -> tuple[list[int], list[int]]:
-    """One box of codes from several lists of variables and codes, all of which must hold."""
-    low, high = [0] * len(tops), tops.copy()
-    for pairs in parts:
-        for v, code in pairs:
-            if code < 0:
-                high[v] = -1
-            else:
-                low[v], high[v] = max(low[v], code), min(high[v], code)
-    return low, high
+        found += (v, positions.get(wanted, -1))
+    return True
 
 
 def _constraint(variable: Variable, wanted: list[Any], points: bool) -> Constraint:

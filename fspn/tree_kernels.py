@@ -1,13 +1,12 @@
-"""FSPN-Infer on a flattened tree, and the loops over many events."""
+"""FSPN-Infer on a flattened tree."""
 
 from __future__ import annotations
 
 from math import exp, log
 
 import numpy as np
-from numba import njit, prange
 
-from fspn.dense_kernels import new_dense_state, sum_block
+from fspn.dense_kernels import sum_block
 from fspn.elimination import eliminate
 from fspn.kernels import (
     BLOCK,
@@ -19,7 +18,6 @@ from fspn.kernels import (
     UNI_LEAF,
     VARIABLES,
     kernel,
-    new_state,
 )
 
 
@@ -298,97 +296,3 @@ def _log_add(a, b):
     if a < b:
         a, b = b, a
     return a + log(1.0 + exp(b - a))
-
-
-@njit(cache=True, nogil=True)
-def run_events(
-    root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffer, first, out
-):
-    """The log-probability of every event, one after the other; > 0 asks for a larger buffer."""
-    m = lower.shape[1]
-    keep = np.zeros(m, dtype=np.bool_)
-    frames = np.empty((depth[0], FRAME), dtype=np.int64)
-    partial = np.empty((depth[0], 2))
-    saved = np.empty(depth[1], dtype=np.int64)
-    V, F, W = new_state(depth[2])
-    B, G, P = new_dense_state(depth[2])
-    for q in range(lower.shape[0]):
-        value, need = evaluate(
-            root, ints, tables, numbers, lower[q], upper[q], w[q], weights, sizes, keep,
-            buffer, first, frames, partial, saved, V, F, W, B, G, P,
-        )  # fmt: skip
-        if need > 0:
-            return need
-        out[q] = value
-    return 0
-
-
-@njit(cache=True, parallel=True, nogil=True)
-def run_events_parallel(
-    root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffers, first, out
-):
-    """The same on several threads, with a buffer each."""
-    n_threads = buffers.shape[0]
-    needs = np.zeros(n_threads, dtype=np.int64)
-    n = lower.shape[0]
-    for t in prange(n_threads):
-        part = slice(t * n // n_threads, (t + 1) * n // n_threads)
-        needs[t] = run_events(
-            root, ints, tables, numbers, lower[part], upper[part], w[part], weights, sizes, depth,
-            buffers[t], first, out[part],
-        )  # fmt: skip
-    return needs.max()
-
-
-@njit(cache=True, nogil=True)
-def run_boxes(
-    root, ints, tables, numbers, sizes, depth, lower, upper, values, starts, buffer, first, out
-):
-    """Boxes of values: codes are looked up on the way. NaN and infinities leave a side open."""
-    m = lower.shape[1]
-    lo = np.empty(m, dtype=np.int64)
-    hi = np.empty(m, dtype=np.int64)
-    w = np.full(m, -1, dtype=np.int64)
-    weights = np.zeros(1)
-    keep = np.zeros(m, dtype=np.bool_)
-    frames = np.empty((depth[0], FRAME), dtype=np.int64)
-    partial = np.empty((depth[0], 2))
-    saved = np.empty(depth[1], dtype=np.int64)
-    V, F, W = new_state(depth[2])
-    B, G, P = new_dense_state(depth[2])
-    for q in range(lower.shape[0]):
-        for v in range(m):
-            start, end = starts[v], starts[v + 1]
-            a, b = lower[q, v], upper[q, v]
-            lo[v] = 0 if np.isnan(a) else _first_not_below(values, start, end, a) - start
-            hi[v] = (end if np.isnan(b) else _first_above(values, start, end, b)) - start - 1
-        value, need = evaluate(
-            root, ints, tables, numbers, lo, hi, w, weights, sizes, keep,
-            buffer, first, frames, partial, saved, V, F, W, B, G, P,
-        )  # fmt: skip
-        if need > 0:
-            return need
-        out[q] = value
-    return 0
-
-
-@kernel()
-def _first_not_below(values, first, last, x):
-    while first < last:
-        middle = (first + last) >> 1
-        if values[middle] < x:
-            first = middle + 1
-        else:
-            last = middle
-    return first
-
-
-@kernel()
-def _first_above(values, first, last, x):
-    while first < last:
-        middle = (first + last) >> 1
-        if values[middle] <= x:
-            first = middle + 1
-        else:
-            last = middle
-    return first

@@ -1,0 +1,213 @@
+"""Networks of tables: every way through the engine equals the sum over the whole joint table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fspn.compile_dense
+from fspn.compile import compile_fspn
+from fspn.domain import Domain, Variable
+from fspn.engine import Engine
+from fspn.estimator import FSPN
+from fspn.event import CodeRange, CodeWeights, Events
+from fspn.nodes import Factorize, Node, Product, Sum, TableSplit, UniLeaf
+from tests.random_models import ModelMaker
+
+seeds = st.integers(0, 2**32 - 1)
+MAX_JOINT = 200_000
+
+
+class NetworkMaker(ModelMaker):
+    """Draws networks of tables over domains of up to 21 values, some of a single one."""
+
+    def __init__(self, seed: int):
+        super().__init__(seed, int(np.random.default_rng(seed).integers(2, 7)))
+        sizes = self.rng.choice([1, 2, 3, 5, 8, 9, 13, 21], size=len(self.sizes))
+        while np.prod(sizes) > MAX_JOINT:
+            sizes[sizes.argmax()] = 2
+        self.sizes = sizes.tolist()
+
+    def network(self) -> Node:
+        order = [int(v) for v in self.rng.permutation(len(self.sizes))]
+        n_roots = int(self.rng.integers(1, len(order)))
+        leaves = [UniLeaf(v, self.categorical(v)) for v in order[:n_roots]]
+        node: Node = leaves[0] if n_roots == 1 else Product(tuple(leaves))
+        for place in range(n_roots, len(order)):
+            n_given = int(self.rng.integers(1, min(place, 3) + 1))
+            given = self.rng.permutation(order[:place])[:n_given]
+            node = Factorize(node, self.table(order[place], [int(v) for v in given]))
+        return node
+
+    def points(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Boxes of codes: known, open and impossible variables."""
+        lower = np.column_stack([self.rng.integers(0, size, n) for size in self.sizes])
+        upper = lower.copy()
+        free = self.rng.random(lower.shape) < 0.5
+        lower[free] = 0
+        upper[free] = np.broadcast_to(np.array(self.sizes) - 1, upper.shape)[free]
+        return lower, upper
+
+
+def joint_of(node: Node, sizes: list[int]) -> np.ndarray:
+    """All cells, by multiplication of whole tables."""
+    if isinstance(node, Sum):
+        parts = [joint_of(child, sizes) for child in node.children]
+        return sum(w * part for w, part in zip(node.weights, parts, strict=True))  # type: ignore[return-value]
+    joint = np.ones(sizes)
+    while isinstance(node, Factorize):
+        assert isinstance(node.right, TableSplit)
+        joint = joint * _spread(node.right, sizes)
+        node = node.left
+    leaves = node.children if isinstance(node, Product) else (node,)
+    for leaf in leaves:
+        assert isinstance(leaf, UniLeaf)
+        shape = [size if v == leaf.variable else 1 for v, size in enumerate(sizes)]
+        joint = joint * leaf.dist.p.reshape(shape)  # type: ignore[attr-defined]
+    return joint
+
+
+def _spread(table: TableSplit, sizes: list[int]) -> np.ndarray:
+    own = [sizes[v] for v in table.given]
+    rows = np.column_stack(np.unravel_index(np.arange(int(np.prod(own))), own))
+    cells = table.ladder.table(rows).reshape(*own, sizes[table.variable])
+    axes = [*table.given, table.variable]
+    cells = np.transpose(cells, np.argsort(axes))
+    return cells.reshape([size if v in axes else 1 for v, size in enumerate(sizes)])
+
+
+def mass(joint: np.ndarray, events: Events) -> np.ndarray:
+    """The probability of every event, by summing cells."""
+    answers = []
+    for i in range(events.n):
+        cells = joint
+        for v, size in enumerate(joint.shape):
+            constraint = events.constraints.get(v)
+            weights = np.ones(size) if constraint is None else constraint.weights(size)[i]
+            cells = np.tensordot(weights, cells, axes=(0, 0))
+        answers.append(float(cells))
+    return np.array(answers)
+
+
+def boxes(lower: np.ndarray, upper: np.ndarray) -> Events:
+    sides = zip(lower.T, upper.T, strict=True)
+    return Events(len(lower), {v: CodeRange(low, high) for v, (low, high) in enumerate(sides)})
+
+
+def ordered(maker: NetworkMaker) -> Domain:
+    """Values that are no run of integers for every other variable."""
+    return Domain(
+        tuple(
+            Variable(f"v{i}", "ordered", np.arange(size) * (1 + i % 2) - 2)
+            for i, size in enumerate(maker.sizes)
+        )
+    )
+
+
+@given(seeds)
+def test_all_kinds_of_events(seed: int) -> None:
+    maker = NetworkMaker(seed)
+    root = maker.network()
+    engine = Engine(compile_fspn(root, maker.sizes), maker.domain())
+    assert engine.first > 0
+    events = maker.events(6)
+    expected = mass(joint_of(root, maker.sizes), events)
+    np.testing.assert_allclose(
+        np.exp(engine.log_probability(events)), expected, rtol=1e-12, atol=1e-300
+    )
+
+
+@given(seeds)
+def test_mixtures_of_networks(seed: int) -> None:
+    maker = NetworkMaker(seed)
+    root = Sum(np.array([0.3, 0.7]), (maker.network(), maker.network()))
+    engine = Engine(compile_fspn(root, maker.sizes), maker.domain())
+    events = maker.events(6)
+    expected = mass(joint_of(root, maker.sizes), events)
+    np.testing.assert_allclose(
+        np.exp(engine.log_probability(events)), expected, rtol=1e-12, atol=1e-300
+    )
+
+
+@given(seeds)
+def test_tables_too_large_to_write_out(seed: int) -> None:
+    """The general way, which reads tables sparsely."""
+    maker = NetworkMaker(seed)
+    root = maker.network()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fspn.compile_dense, "MAX_TABLE", 0)
+        engine = Engine(compile_fspn(root, maker.sizes), maker.domain())
+    assert engine.first == 0
+    events = maker.events(6)
+    expected = mass(joint_of(root, maker.sizes), events)
+    np.testing.assert_allclose(
+        np.exp(engine.log_probability(events)), expected, rtol=1e-12, atol=1e-300
+    )
+
+
+@given(seeds)
+def test_boxes_codes_and_conditionals(seed: int) -> None:
+    """The short ways of the estimator: boxes of values, codes, dictionaries of values."""
+    maker = NetworkMaker(seed)
+    root, domain = maker.network(), ordered(maker)
+    model = FSPN.from_root(domain, root)
+    joint = joint_of(root, maker.sizes)
+    lower, upper = maker.points(6)
+    expected = mass(joint, boxes(lower, upper))
+    codes = np.exp(model.log_probability_of_codes(lower, upper))
+    np.testing.assert_allclose(codes, expected, rtol=1e-12, atol=1e-300)
+    values = [np.asarray(variable.values, dtype=float) for variable in domain.variables]
+    low, high = (
+        np.column_stack([values[v][side[:, v]] for v in range(len(values))])
+        for side in (lower, upper)
+    )
+    np.testing.assert_allclose(model.probability(low, high), expected, rtol=1e-12, atol=1e-300)
+    known = [np.flatnonzero(first == last) for first, last in zip(lower, upper, strict=True)]
+    rows = [{f"v{v}": int(low[i, v]) for v in own} for i, own in enumerate(known)]
+    asked = [dict(list(row.items())[:1]) for row in rows]
+    given_ = [dict(list(row.items())[1:]) for row in rows]
+    for i, own in enumerate(known):
+        lower[i, own[:1]] = 0
+        upper[i, own[:1]] = np.array(maker.sizes)[own[:1]] - 1
+    whole = mass(joint, boxes(lower, upper))
+    possible = np.flatnonzero(whole > 0)
+    if len(possible):
+        answers = model.conditional([asked[i] for i in possible], [given_[i] for i in possible])
+        ratio = expected[possible] / whole[possible]
+        np.testing.assert_allclose(answers, ratio, rtol=1e-12, atol=1e-300)
+        one = model.conditional(asked[possible[0]], given_[possible[0]])
+        assert one == pytest.approx(ratio[0], rel=1e-12)
+
+
+@given(seeds)
+def test_values_outside_the_domain(seed: int) -> None:
+    maker = NetworkMaker(seed)
+    model = FSPN.from_root(ordered(maker), maker.network())
+    assert model.conditional({"v0": 99}, {}) == 0.0
+    box = np.full(len(maker.sizes), np.nan)
+    box[0] = 0.5
+    assert model.probability(box, box) == 0.0
+
+
+def test_threads_share_boxes() -> None:
+    maker = NetworkMaker(5)
+    root, domain = maker.network(), ordered(maker)
+    box = np.column_stack([maker.rng.integers(-2, 4, 257).astype(float) for _ in maker.sizes])
+    one = FSPN.from_root(domain, root).probability(box, box)
+    two = FSPN.from_root(domain, root, n_jobs=2).probability(box, box)
+    np.testing.assert_array_equal(one, two)
+
+
+def test_tiny_probabilities_do_not_underflow() -> None:
+    """A chain of 60 tables with weights of 1e-9 per variable: 1e-540 is no number."""
+    maker = NetworkMaker(1)
+    maker.sizes = [9] * 60
+    node: Node = UniLeaf(0, maker.categorical(0))
+    for v in range(1, 60):
+        node = Factorize(node, maker.table(v, [v - 1]))
+    engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
+    assert engine.first > 0
+    events = Events(1, {v: CodeWeights(np.full((1, 9), 1e-9)) for v in range(60)})
+    np.testing.assert_allclose(engine.log_probability(events), 60 * np.log(1e-9), rtol=1e-12)
