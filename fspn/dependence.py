@@ -50,8 +50,9 @@ class RDC:
         binary_first, binary_second = (np.array([c.size == 2 for c in s]) for s in (first, second))
         known = np.zeros((len(first), len(second)))
         known[np.ix_(binary_first, binary_second)] = _binary_matrix(first, None if same else second)
-        left = [_whitened(x, self._features(x, 0)) for x in first]
-        right = [_whitened(y, self._features(y, 1)) for y in second]
+        done = np.outer(binary_first, binary_second)
+        left = [self._whitened(x, 0, ~done[i]) for i, x in enumerate(first)]
+        right = [self._whitened(y, 1, ~done[:, j]) for j, y in enumerate(second)]
 
         def measure(i: int, j: int) -> float:
             directions = [(left[i], right[j]), *([(right[i], left[j])] if same else [])]
@@ -60,10 +61,14 @@ class RDC:
         return pairwise(
             known.shape,
             measure,
-            np.outer(binary_first, binary_second),
+            done,
             known,
             same,
         )
+
+    def _whitened(self, column: Column, side: int, partners: np.ndarray) -> np.ndarray:
+        """The whitened features of a column that is to be measured against any partner."""
+        return _whitened(column, self._features(column, side)) if partners.any() else np.empty(0)
 
     def _features(self, column: Column, side: int) -> np.ndarray:
         """The features of every code, or of every row of a column of reals."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from fspn.data import Slice
@@ -124,7 +125,7 @@ class Learner:
         return sorted(groups, key=lambda g: (-float(dependence[np.ix_(g, g)].max()), g[0]))
 
     def _components(self, dependence: np.ndarray, tau: float) -> list[np.ndarray]:
-        n_parts, labels = connected_components(linked(dependence, tau), directed=False)
+        n_parts, labels = connected_components(csr_array(linked(dependence, tau)), directed=False)
         order = np.argsort(labels, kind="stable")
         return np.split(order, np.searchsorted(labels[order], np.arange(1, n_parts)))
 

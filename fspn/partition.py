@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from fspn.data import Slice
 from fspn.dependence import Oracle
@@ -46,8 +47,14 @@ def kmeans(features: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray
     if len(np.unique(sample, axis=0)) <= k:
         return np.unique(features, axis=0, return_inverse=True)[1].ravel() % k
     # One thread: sums in a fixed order, so that the labels do not depend on the machine.
-    with threadpool_limits(1):
+    with _thread_pools().limit(limits=1):
         return model.fit(sample).predict(features)
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """Looking for the pools takes longer than most clusterings."""
+    return ThreadpoolController()
 
 
 def row_features(data: Slice, scope: Sequence[int]) -> np.ndarray:
@@ -56,14 +63,32 @@ def row_features(data: Slice, scope: Sequence[int]) -> np.ndarray:
 
 
 def _columns(data: Slice, variable: int) -> np.ndarray:
-    described, values = data.domain[variable], data.values(variable)
+    described = data.domain[variable]
     if described.kind == "unordered" and described.size > 2:
+        values = data.values(variable)
         kept = min(described.size, MAX_ONE_HOT)
         common = np.argsort(-np.bincount(values, minlength=described.size), kind="stable")[:kept]
         return (values[:, None] == common).astype(np.float32)
-    numbers = values.astype(np.float32)
+    numbers = _on_line(data, variable).astype(np.float32)
     deviation = float(numbers.std())
     return ((numbers - numbers.mean()) / (deviation if deviation > 0 else 1.0))[:, None]
+
+
+def positions(described: Variable) -> np.ndarray:
+    """Where the codes of a variable lie on a line: gaps between whole numbers count.
+
+    Cells of a continuous variable hold about as many rows each, and are taken to be equally wide:
+    the outer ones reach out to outliers.
+    """
+    if described.kind == "ordered":
+        return (described.values - described.values[0]).astype(np.float64)
+    return np.arange(described.size, dtype=np.float64)
+
+
+def _on_line(data: Slice, variable: int) -> np.ndarray:
+    """The values of a variable as points on a line."""
+    described, values = data.domain[variable], data.values(variable)
+    return positions(described)[values] if described.is_coded else values
 
 
 def greedy(
@@ -130,7 +155,7 @@ def kmeans_grid(
     usable = [v for v in given if data.domain[v].kind != "unordered"]
     if not usable:
         return greedy(data, targets, given, oracle, rng)
-    points = np.column_stack([data.values(v) for v in usable]).astype(np.float64)
+    points = np.column_stack([_on_line(data, v) for v in usable])
     labels = kmeans(row_features(data, usable), 2, rng)
     if labels.min() == labels.max():
         return None
@@ -156,7 +181,10 @@ def _between_clusters(points: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _border(described: Variable, value: float) -> float:
-    return float(np.floor(value)) if described.is_coded else float(value)
+    """The last code at or below a point of the line; for reals the point itself."""
+    if not described.is_coded:
+        return float(value)
+    return float(np.searchsorted(positions(described), value, side="right") - 1)
 
 
 def _moved(cut: Cut, labels: np.ndarray) -> int:

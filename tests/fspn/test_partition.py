@@ -67,6 +67,19 @@ def test_features_are_standardised_or_one_hot() -> None:
     assert (features[:, 4] == 0).all(), "a single value is no feature"
 
 
+def test_gaps_between_numbers_count() -> None:
+    """Codes 0 .. 5 lie evenly, the numbers behind them do not."""
+    numbers = np.repeat([0, 1, 2, 3, 100, 101], 30)
+    data = slice_of(pd.DataFrame({"a": numbers, "t": np.arange(180) % 2}))
+    features = row_features(data, [0])[:, 0]
+    assert features[120] - features[119] > 40 * (features[150] - features[149])
+    labels = kmeans(row_features(data, [0]), 2, rng())
+    assert set(numbers[labels == labels[0]]) == {0, 1, 2, 3}
+    cut = kmeans_grid(data, [1], [0], RDC(), rng())
+    assert cut is not None
+    assert cut.cells == (Span(0, 3), Span(4, 5))
+
+
 def both_sides(cut: Cut, size: int) -> tuple[set[int], set[int]]:
     masks = [cell.mask(size) for cell in cut.cells if not isinstance(cell, Interval)]
     return set(np.flatnonzero(masks[0])), set(np.flatnonzero(masks[1]))
