@@ -15,18 +15,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from fspn.compile import NotCompilable, compile_fspn
-from fspn.data import Slice
-from fspn.domain import Bins, Domain, as_table, infer_domain
+from fspn.domain import Domain, as_table
 from fspn.engine import Engine
 from fspn.event import CodeRange, Events
+from fspn.fitting import learn_model, plain_params
 from fspn.infer import log_probability
 from fspn.joint_table import enumerate_logs
-from fspn.learn import Learner
-from fspn.leaves.continuous import fit_continuous
 from fspn.measure import size_bytes
 from fspn.nodes import Node, count_nodes, count_parameters
-from fspn.presets import preset_of, resolve
-from fspn.progress import progress
 from fspn.query import (
     Question,
     box_events,
@@ -38,7 +34,7 @@ from fspn.query import (
 )
 from fspn.sample import sample_columns
 
-MAX_BINS = 32
+Domains = Mapping[Hashable, Iterable[Any]] | Sequence[Iterable[Any] | None] | None
 
 
 class FSPN(DensityMixin, BaseEstimator):
@@ -123,27 +119,17 @@ class FSPN(DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ fitting
 
-    def fit(
-        self, X: Any, domains: Mapping[Hashable, Iterable[Any]] | None = None, y: Any = None
-    ) -> FSPN:
+    def fit(self, X: Any, domains: Domains = None, y: Any = None) -> FSPN:
         """Learn structure and parameters.
 
         Arguments:
             X: A DataFrame, or a two-dimensional array (its columns are named 0, 1, 2, ...).
-            domains: Per discrete column, values beyond those seen in ``X``.
+            domains: Per discrete column, values beyond those seen in ``X``: a dictionary, or a
+                list with one entry (values or None) per column.
             y: Ignored; scikit-learn passes it, also in the place of ``domains``.
         """
-        domains = domains if isinstance(domains, Mapping) else None
         table = as_table(X)
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        domain = infer_domain(table, domains, self.kinds)
-        settings = resolve(self.get_params(deep=False), len(table), seed)
-        if preset_of(self.preset).bins:
-            domain = with_bins(domain, table, seed)
-        data = Slice(domain, domain.encode(table))
-        rng = np.random.default_rng(seed)
-        with progress(len(table) * len(domain), self.verbose) as report:
-            root = Learner(settings, rng, report).learn(data, range(len(domain)))
+        domain, root = learn_model(table, domains, self.get_params(deep=False))
         self._adopt(domain, root, as_frame=isinstance(X, pd.DataFrame))
         return self
 
@@ -294,12 +280,11 @@ class FSPN(DensityMixin, BaseEstimator):
     # ------------------------------------------------------------------ files and sizes
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file."""
+        """Write the model to one file, with its parameters except plug-ins that are objects."""
         from fspn.storage import save_model
 
         self._check_fitted()
-        plain = (str, int, float, bool, type(None))
-        params = {k: v for k, v in self.get_params(deep=False).items() if isinstance(v, plain)}
+        params = plain_params(self.get_params(deep=False))
         save_model(path, self.domain_, self.root_, {**params, "as_frame_": self.as_frame_})
 
     @classmethod
@@ -424,15 +409,3 @@ class FSPN(DensityMixin, BaseEstimator):
         if strict:
             raise ValueError(message)
         warnings.warn(message + "; the answer is NaN", RuntimeWarning, stacklevel=3)
-
-
-def with_bins(domain: Domain, table: pd.DataFrame, seed: int) -> Domain:
-    """The domain with cells of about equal frequency for its continuous variables."""
-    bins = {}
-    for v, variable in enumerate(domain.variables):
-        if variable.kind == "continuous":
-            values = table[variable.name].to_numpy(dtype=np.float64)
-            n_bins = int(np.clip(round(len(values) ** (1 / 3)), 2, MAX_BINS))
-            cuts = np.unique(np.quantile(values, np.linspace(0, 1, n_bins + 1)[1:-1]))
-            bins[v] = Bins(cuts, fit_continuous(values, 0.1, seed))
-    return domain.with_bins(bins)

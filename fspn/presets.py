@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from fspn.dependence import ORACLES, RDC, Oracle
 from fspn.leaf_fit import MULTI_LEAVES
@@ -41,30 +42,55 @@ PRESETS = {
 
 def preset_of(name: str) -> Preset:
     """A preset by name."""
-    if name not in PRESETS:
-        raise ValueError(f"preset={name!r} is not one of {sorted(PRESETS)}")
+    _check_choice("preset", name, tuple(sorted(PRESETS)))
     return PRESETS[name]
+
+
+def seed_of(random_state: Any) -> int:
+    """The seed that a ``random_state`` of any of scikit-learn's forms stands for."""
+    try:
+        return int(check_random_state(random_state).randint(2**31))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"random_state={random_state!r} must be None, a whole number of at least 0 and below "
+            "2^32, or a numpy RandomState"
+        ) from error
+
+
+def check_params(params: Mapping[str, Any]) -> None:
+    """Refuse what :func:`resolve` does not look at."""
+    if not isinstance(params["kinds"], Mapping | None):
+        raise ValueError(
+            f"kinds={params['kinds']!r} must be a dictionary {{column: kind}} (or None)"
+        )
+    for name in ("offsets", "verbose"):
+        if not isinstance(params[name], bool | np.bool_ | int):
+            raise ValueError(f"{name}={params[name]!r} must be True or False")
+    _whole("n_jobs", params["n_jobs"], 1)
 
 
 def resolve(params: Mapping[str, Any], n_rows: int, seed: int) -> Settings:
     """Checked settings from the estimator's parameters; None is the preset's own value."""
     preset = preset_of(params["preset"])
     tau_low, tau_high = _thresholds(params, preset)
-    oracle = _plugin("oracle", params["oracle"] or preset.oracle, ORACLES)
-    group = params["group"] or preset.group
+    wanted = params["oracle"]
+    oracle = _plugin("oracle", preset.oracle if wanted is None else wanted, ORACLES)
+    if not hasattr(oracle, "matrix"):
+        raise ValueError(f"oracle={wanted!r} must be a name or an object with a method matrix")
+    group = preset.group if params["group"] is None else params["group"]
     _check_choice("group", group, ("tables", "split"))
     _check_choice("multi_leaf", params["multi_leaf"], MULTI_LEAVES)
     alpha = params["alpha"]
-    if alpha is not None and not (np.isfinite(alpha) and alpha > 0):
+    if alpha is not None and not (_is_number(alpha) and alpha > 0):
         raise ValueError(f"alpha={alpha!r} must be a positive number (or None)")
     return Settings(
         tau_low=tau_low,
         tau_high=tau_high,
         min_rows=_min_rows(params["min_rows"], n_rows),
-        alpha=alpha,
+        alpha=None if alpha is None else float(alpha),
         oracle=_instance(oracle, seed),
-        cluster=_plugin("cluster", params["cluster"], CLUSTERS),
-        split=_plugin("split", params["split"], SPLITS),
+        cluster=_function("cluster", params["cluster"], CLUSTERS),
+        split=_function("split", params["split"], SPLITS),
         group=group,
         multi_leaf=params["multi_leaf"],
         n_clusters=_whole("n_clusters", params["n_clusters"], 1),
@@ -77,8 +103,8 @@ def resolve(params: Mapping[str, Any], n_rows: int, seed: int) -> Settings:
 def _thresholds(params: Mapping[str, Any], preset: Preset) -> tuple[float, float]:
     for name in ("tau_low", "tau_high"):
         value = params[name]
-        if value is not None and not (np.isfinite(value) and value >= 0):
-            raise ValueError(f"{name}={value!r} must be a finite number of at least 0")
+        if value is not None and not (_is_number(value) and value >= 0):
+            raise ValueError(f"{name}={value!r} must be a finite number of at least 0 (or None)")
     low, high = params["tau_low"], params["tau_high"]
     if low is not None and high is not None and low > high:
         raise ValueError(
@@ -104,8 +130,13 @@ def _whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
+def _is_number(value: Any) -> bool:
+    real = isinstance(value, int | float | np.integer | np.floating)
+    return real and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
+    if not (isinstance(value, str) and value in choices):
         raise ValueError(f"{name}={value!r} is not one of {choices}")
 
 
@@ -115,6 +146,13 @@ def _plugin(name: str, value: Any, known: Mapping[str, Any]) -> Any:
         _check_choice(name, value, tuple(known))
         return known[value]
     return value
+
+
+def _function(name: str, value: Any, known: Mapping[str, Any]) -> Any:
+    found = _plugin(name, value, known)
+    if not callable(found):
+        raise ValueError(f"{name}={value!r} must be one of {tuple(known)} or a function")
+    return found
 
 
 def _instance(oracle: Any, seed: int) -> Oracle:

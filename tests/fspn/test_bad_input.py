@@ -240,6 +240,11 @@ class TestTrainingTables:
         with pytest.raises(ValueError, match=r"'int'.*not finite"):
             FSPN().fit(TABLE, domains={"int": [np.inf]})
 
+    @pytest.mark.parametrize("domains", [[[0, 9]], 7, "ab", [[1], [2], [3], [4], [5], [6], [7]]])
+    def test_domains_that_are_no_domains(self, domains: Any) -> None:
+        with pytest.raises(ValueError, match=r"domains=.*must be a dictionary.*2 entries"):
+            FSPN().fit(NUMBERS, domains)
+
     def test_kinds(self) -> None:
         with pytest.raises(ValueError, match=r"'int'.*'sorted'.*'ordered'"):
             FSPN(kinds={"int": "sorted"}).fit(TABLE)
@@ -284,3 +289,22 @@ class TestSettings:
     def test_unknown_names(self, name: str) -> None:
         with pytest.raises(ValueError, match=f"{name}='best' is not one of"):
             FSPN(**{name: "best"}).fit(NUMBERS)
+
+    @pytest.mark.parametrize("name", ["tau_low", "tau_high", "alpha"])
+    @pytest.mark.parametrize("value", ["0.5", [0.5], True, 1j])
+    def test_numbers_of_the_wrong_type(self, name: str, value: Any) -> None:
+        with pytest.raises(ValueError, match=rf"{name}=.*number.*\(or None\)"):
+            FSPN(**{name: value}).fit(NUMBERS)
+
+    @pytest.mark.parametrize(
+        "name", ["preset", "oracle", "split", "cluster", "group", "multi_leaf"]
+    )
+    @pytest.mark.parametrize("value", [["best"], 3, 0.0])
+    def test_names_of_the_wrong_type(self, name: str, value: Any) -> None:
+        with pytest.raises(ValueError, match=rf"{name}=.*(is not one of|must be)"):
+            FSPN(**{name: value}).fit(NUMBERS)
+
+    @pytest.mark.parametrize("name", ["random_state", "kinds", "verbose", "offsets", "n_jobs"])
+    def test_other_parameters_of_the_wrong_type(self, name: str) -> None:
+        with pytest.raises(ValueError, match=rf"{name}='x' must be"):
+            FSPN(**{name: "x"}).fit(NUMBERS)
