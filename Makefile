@@ -7,10 +7,10 @@ PYTEST_WORKERS ?= 2
 export MLFLOW_DISABLE_TELEMETRY := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types format reproduce smoke thresholds report bench ui clean
+.PHONY: help setup test lint types format reproduce smoke thresholds table1 report bench ui clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 setup: $(STAMP)  ## Create .venv with every pinned dependency (no-op when up to date)
 
@@ -43,6 +43,9 @@ smoke: setup  ## The same in small (10,000 rows, small grids), under 3 minutes
 
 thresholds: setup  ## FSPN over the tau_low x tau_high grid
 	$(BIN)/python -m experiments.run experiment=thresholds
+
+table1: setup  ## The paper's Table 1: 20 real benchmarks x six models, then the report
+	$(BIN)/python -m experiments.run experiment=table1
 
 report: setup  ## Figures, tables and page from the recorded rows, without training
 	$(BIN)/python -m experiments.report

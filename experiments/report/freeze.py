@@ -9,6 +9,8 @@ import pandas as pd
 from experiments.records import COLUMNS, collect_queries
 from experiments.report import tables
 from experiments.report.claims import Entry, claims_table
+from experiments.report.loglik import benchmark_rows
+from experiments.report.pairs import pairs, write_pairs
 from experiments.report.rows import Rows
 
 FOLDER = "reference"
@@ -25,6 +27,9 @@ def freeze(rows: Rows, entries: tuple[Entry, ...], results_dir: Path) -> Path:
     queries = collect_queries(results_dir, rows.of(rows.study))
     if len(queries):
         _rounded(queries).to_csv(folder / "queries.csv", index=False)
+    found = pairs(benchmark_rows(rows.table), results_dir)
+    if found:
+        write_pairs(found, results_dir)
     ledger = tables.to_csv(claims_table(entries))
     (folder / "claims.csv").write_text(ledger, encoding="utf-8")
     return folder

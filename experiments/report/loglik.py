@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from experiments.records import Store
-from experiments.report.names import in_order, label
+from experiments.report.names import CEILING, in_order, label
+from experiments.report.pairs import BETTER, SIGNIFICANT, WORSE, Pair
 from experiments.report.paper import TABLE1_NAMES, Paper
 from experiments.report.tables import OTHER_CODE, Cell, Table, fixed, text
 
 FAMILY = "debd"
-WORSE, BETTER = "−*", "+*"
-SIGNIFICANT = 0.01
+STUDY = "table1"
+# Our columns of Table 1 in their order; others that were run follow.
+MODELS = ("fspn", "fspn_ensemble", "fspn_paper", "spn_tree", "mixture_trees", "chow_liu")
 
 
 @dataclass(frozen=True)
@@ -34,65 +33,110 @@ class LogLikelihoods:
 
     def differences(self, method: str) -> dict[str, float]:
         """Subject minus `method` on the datasets that both have."""
-        theirs = self.published.get(method, {})
-        both = [name for name in self.subject if math.isfinite(theirs.get(name, math.nan))]
+        return self._minus(self.published.get(method, {}))
+
+    def to_the_best(self) -> dict[str, float]:
+        """Subject minus the highest published value."""
+        return self._minus({name: self.best(name)[1] for name in self.subject})
+
+    def best(self, name: str) -> tuple[str, float]:
+        """The published method with the highest value on a dataset, and that value."""
+        known = {m: v[name] for m, v in self.published.items() if _known(v.get(name))}
+        if not known:
+            return "", math.nan
+        method = max(known, key=known.__getitem__)
+        return method, known[method]
+
+    def _minus(self, theirs: Mapping[str, float]) -> dict[str, float]:
+        both = [name for name in self.subject if _known(theirs.get(name))]
         return {name: self.subject[name] - theirs[name] for name in both}
 
 
 def by_the_paper(paper: Paper) -> LogLikelihoods:
     """The paper's FSPN column against the other nine."""
-    columns = _published(paper)
+    columns = published(paper)
     return LogLikelihoods(columns.pop("FSPN", {}), columns)
 
 
 def by_rows(rows: pd.DataFrame, model: str, paper: Paper) -> LogLikelihoods:
     """A model of ours against all ten published columns."""
-    return LogLikelihoods(_ours(rows, model), _published(paper))
+    return LogLikelihoods(ours(rows, model), published(paper))
 
 
-def table1(rows: pd.DataFrame, paper: Paper, results_dir: Path) -> Table:
+def benchmark_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the study of Table 1, without jobs with settings of their own."""
+    mine = table[(table["family"] == FAMILY) & (table["experiment"] == STUDY)]
+    plain = [
+        name == f"{dataset}/{model}/{seed}"
+        for name, dataset, model, seed in mine[["label", "dataset", "model", "seed"]].to_numpy()
+    ]
+    return mine[pd.Series(plain, index=mine.index, dtype=bool)]
+
+
+def table1(rows: pd.DataFrame, paper: Paper, pairs: list[Pair]) -> Table:
     """The paper's Table 1 with our columns first; best in bold."""
-    models = in_order(frozenset(rows["model"]))
-    mine = {model: _ours(rows, model) for model in models}
-    marks = {model: _marks(rows, model, results_dir) for model in models if model != "fspn"}
-    theirs = _published(paper)
+    models = models_of(rows)
+    mine = {model: ours(rows, model) for model in models}
+    theirs = published(paper)
+    marks = {(benchmark_name(pair.dataset), pair.model): pair.mark for pair in pairs}
     lines = []
     for name in TABLE1_NAMES.values():
-        values = {**{label(m): mine[m].get(name, math.nan) for m in models}}
-        quoted = {method: theirs[method].get(name, math.nan) for method in theirs}
-        best = _best([*values.values(), *quoted.values()])
+        quoted = [theirs[method].get(name, math.nan) for method in theirs]
+        found = [mine[model].get(name, math.nan) for model in models]
+        best = _best([*found, *quoted])
         cells: list[Cell] = [text(name), _variables(paper, name)]
-        for model in models:
-            mark = marks.get(model, {}).get(name, "") + _stale(rows, model, name)
-            cells.append(
-                fixed(
-                    mine[model].get(name, math.nan),
-                    bold=_is(mine[model].get(name), best),
-                    mark=mark,
-                )
-            )
-        if "fspn" in mine:
-            ours, their = mine["fspn"].get(name, math.nan), quoted.get("FSPN", math.nan)
-            cells.append(fixed(ours - their))
-        cells += [fixed(value, bold=_is(value, best)) for value in quoted.values()]
+        for model, value in zip(models, found, strict=True):
+            mark = marks.get((name, model), "") + _stale(rows, model, name)
+            cells.append(fixed(value, bold=_is(value, best), mark=mark))
+        cells += [fixed(value, bold=_is(value, best)) for value in quoted]
         lines.append(tuple(cells))
-    difference = ("FSPN − quoted FSPN",) if "fspn" in mine else ()
     return Table(
         "table1",
         "Table 1: test log-likelihood",
         "Nats per row on the test split; ours first, then the paper's ten columns as quoted. "
         "Best in bold.",
-        ("dataset", "vars", *map(label, models), *difference, *(f"{m} (quoted)" for m in theirs)),
+        ("dataset", "vars", *map(short, models), *(f"{method} (quoted)" for method in theirs)),
         tuple(lines),
-        _notes(rows, models, mine, marks),
+        _notes(rows, models, mine, pairs),
     )
+
+
+def models_of(rows: pd.DataFrame) -> list[str]:
+    """The models that were run, in the order of the table's columns."""
+    found = frozenset(rows["model"])
+    first = [model for model in MODELS if model in found]
+    return first + in_order(found - set(first))
+
+
+def short(model: str) -> str:
+    """The name of one of our columns."""
+    return "Independent" if model == CEILING else label(model)
+
+
+def published(paper: Paper) -> dict[str, dict[str, float]]:
+    """The paper's ten columns, by method, then by dataset."""
+    table = paper.table1
+    methods = [name for name in table.columns if name not in ("dataset", "variables")]
+    return {m: dict(zip(table["dataset"], table[m].astype(float), strict=True)) for m in methods}
+
+
+def ours(rows: pd.DataFrame, model: str) -> dict[str, float]:
+    """Mean over seeds of the test log-likelihood, by the paper's dataset names."""
+    mine = rows[(rows["model"] == model) & rows["test_ll"].notna()]
+    means = mine.groupby("dataset")["test_ll"].mean()
+    return {benchmark_name(str(key)): float(value) for key, value in means.items()}
+
+
+def benchmark_name(dataset: str) -> str:
+    """The paper's name of a benchmark."""
+    return TABLE1_NAMES.get(dataset, dataset)
 
 
 def _notes(
     rows: pd.DataFrame,
     models: list[str],
     mine: Mapping[str, Mapping[str, float]],
-    marks: Mapping[str, Mapping[str, str]],
+    pairs: list[Pair],
 ) -> tuple[str, ...]:
     notes = []
     if not models:
@@ -100,34 +144,17 @@ def _notes(
     for model in models:
         absent = [name for name in TABLE1_NAMES.values() if name not in mine[model]]
         if absent:
-            notes.append(f"{label(model)}: no result on {', '.join(absent)}")
-    if any(marks.values()):
+            notes.append(f"{short(model)}: no result on {', '.join(absent)}")
+    if any(pair.mark for pair in pairs):
         notes.append(
             f"{BETTER} / {WORSE}: better / worse than our FSPN by a paired t-test over the test "
             f"rows, p < {SIGNIFICANT:g}"
         )
-    elif len(models) > 1:
+    elif not pairs and "fspn" in models and len(models) > 1:
         notes.append("no significance marks: no per-row log-likelihoods were recorded")
     if len(rows) and bool(rows["other_code"].any()):
         notes.append(f"{OTHER_CODE} measured by another version of the code")
     return tuple(notes)
-
-
-def _published(paper: Paper) -> dict[str, dict[str, float]]:
-    table = paper.table1
-    methods = [name for name in table.columns if name not in ("dataset", "variables")]
-    return {m: dict(zip(table["dataset"], table[m].astype(float), strict=True)) for m in methods}
-
-
-def _ours(rows: pd.DataFrame, model: str) -> dict[str, float]:
-    """Mean over seeds of the test log-likelihood, by the paper's dataset names."""
-    mine = rows[(rows["model"] == model) & rows["test_ll"].notna()]
-    means = mine.groupby("dataset")["test_ll"].mean()
-    return {_name(str(key)): float(value) for key, value in means.items()}
-
-
-def _name(dataset: str) -> str:
-    return TABLE1_NAMES.get(dataset.removeprefix("debd_"), dataset)
 
 
 def _variables(paper: Paper, name: str) -> Cell:
@@ -136,41 +163,12 @@ def _variables(paper: Paper, name: str) -> Cell:
 
 
 def _stale(rows: pd.DataFrame, model: str, name: str) -> str:
-    mine = rows[(rows["model"] == model) & (rows["dataset"].map(_name) == name)]
+    mine = rows[(rows["model"] == model) & (rows["dataset"].map(benchmark_name) == name)]
     return OTHER_CODE if bool(mine["other_code"].any()) else ""
 
 
-def _marks(rows: pd.DataFrame, model: str, results_dir: Path) -> dict[str, str]:
-    """Paired significance against our FSPN where the log-likelihood of each row was kept."""
-    marks = {}
-    for dataset, of_dataset in rows.groupby("dataset"):
-        a = _per_row(of_dataset, model, results_dir)
-        b = _per_row(of_dataset, "fspn", results_dir)
-        if a is not None and b is not None and len(a) == len(b):
-            marks[_name(str(dataset))] = paired_mark(a, b)
-    return {name: mark for name, mark in marks.items() if mark}
-
-
-def _per_row(rows: pd.DataFrame, model: str, results_dir: Path) -> np.ndarray | None:
-    for row in rows[rows["model"] == model].to_dict("records"):
-        store = Store.of(results_dir, str(row["experiment"]))
-        found = store.read_scores(str(row["fingerprint"]))
-        if found is not None:
-            return found
-    return None
-
-
-def paired_mark(ours: np.ndarray, reference: np.ndarray) -> str:
-    """`+*` or `−*` where the mean difference over the rows is significant, else nothing."""
-    from scipy import stats
-
-    difference = ours - reference
-    if not np.any(difference):
-        return ""
-    p = float(stats.ttest_rel(ours, reference).pvalue)
-    if not p < SIGNIFICANT:
-        return ""
-    return BETTER if difference.mean() > 0 else WORSE
+def _known(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)
 
 
 def _best(values: list[float]) -> float:
@@ -178,5 +176,5 @@ def _best(values: list[float]) -> float:
     return max(known) if known else math.nan
 
 
-def _is(value: float | None, best: float) -> bool:
-    return value is not None and math.isfinite(value) and round(value, 2) == best
+def _is(value: float, best: float) -> bool:
+    return math.isfinite(value) and round(value, 2) == best

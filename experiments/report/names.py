@@ -22,6 +22,10 @@ PAPER_NAMES = {
 LABELS = {ours: paper for paper, ours in PAPER_NAMES.items()} | {
     "fspn_paper": "FSPN (paper's recipe)",
     "mspn_stock": "MSPN (stock SPFlow)",
+    "fspn_ensemble": "FSPN ensemble",
+    "spn_tree": "Tree SPN",
+    "mixture_trees": "Mixture of trees",
+    "chow_liu": "Chow-Liu tree",
     "independent": "Independent (ceiling)",
     "true_dag": "True DAG (floor)",
 }

@@ -66,6 +66,10 @@ LOOKS = {
     "bn_tree": Look("#009e73", "*", 8.0),
     "fspn": Look("#c83200", "o", 6.5),
     "fspn_paper": Look("#7f1d00", "D", 4.8),
+    "fspn_ensemble": Look("#000000", "P", 6.5),
+    "spn_tree": Look("#0072b2", "p", 6.0),
+    "mixture_trees": Look("#009e73", "h", 6.0),
+    "chow_liu": Look("#e69f00", "X", 5.5),
 }
 OTHER = Look("#666666", "x")
 LINES = {"true_dag": ("#333333", (0, (1, 1.2))), "independent": ("#888888", (0, (5, 1.5, 1, 1.5)))}

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import mutual_info_score
 
+from baselines.chow_liu import chow_liu
 from baselines.chow_liu_tree import ChowLiuTree
 from baselines.independent import Independent
 from baselines.mixture_trees import MixtureOfTrees, Rows
@@ -80,6 +81,14 @@ def test_spanning_tree_is_the_heaviest() -> None:
     place = np.argsort(order)
     assert all(place[p] < place[i] for i, p in enumerate(parents) if p >= 0)
     assert (parents < 0).sum() == 1
+
+
+def test_the_tree_is_that_of_the_slow_way() -> None:
+    table = made_up(3_000, 12)
+    fast = ChowLiuTree(alpha=1e-9).fit(table, binary_domains(table)).trees.edges.parents[0]
+    slow = chow_liu(table.to_numpy(), np.full(12, 2))
+    found = {frozenset((i, int(p))) for i, p in enumerate(fast) if p >= 0}
+    assert found == {frozenset((i, above[0])) for i, above in enumerate(slow) if above}
 
 
 def test_a_single_component_is_the_chow_liu_tree() -> None:

@@ -79,17 +79,17 @@ def thresholds(level="95"):
 
 
 def benchmark(name, model, test_ll, **changes):
-    return ResultRow(
-        fingerprint=f"fake-{name}-{model}",
-        experiment="table1",
-        label=f"{name}/{model}/0",
-        dataset=name,
-        family="debd",
-        seed=0,
-        model=model,
-        test_ll=test_ll,
-        **changes,
-    )
+    values = {
+        "fingerprint": f"fake-{name}-{model}",
+        "experiment": "table1",
+        "label": f"{name}/{model}/0",
+        "dataset": name,
+        "family": "debd",
+        "seed": 0,
+        "model": model,
+        "test_ll": test_ll,
+    }
+    return ResultRow(**{**values, **changes})
 
 
 def everything():

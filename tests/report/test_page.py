@@ -135,7 +135,7 @@ def test_in_a_real_browser_figures_render_and_sorting_works(tmp_path, page, widt
     assert answer["rising"] == sorted(answer["rising"])
     assert answer["falling"] == answer["rising"][::-1] != answer["rising"]
     assert answer["shown"] == 1
-    assert len(answer["figures"]) == 5
+    assert len(answer["figures"]) == 6
     for wide, high, right in answer["figures"]:
         assert wide > 250
         assert high > 120
