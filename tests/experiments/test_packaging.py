@@ -36,6 +36,7 @@ def test_the_wheel_holds_all_settings_and_all_modules(wheel):
     names = set(wheel.namelist())
     for path in (ROOT / "conf").rglob("*.yaml"):
         assert f"experiments/conf/{path.relative_to(ROOT / 'conf')}" in names
+    assert "experiments/datasets/debd.sha256" in names
     for package in ("fspn", "baselines", "experiments"):
         for path in (ROOT / package).rglob("*.py"):
             assert str(path.relative_to(ROOT)) in names
