@@ -12,9 +12,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
-from baselines.base import SCORE, DensityModel
+import numpy as np
+import pandas as pd
+
+from baselines.base import DensityModel
 from experiments import tracking
 from experiments.config import ConfigError, JobConfig
 from experiments.datasets import DEBD, load
@@ -23,7 +26,6 @@ from experiments.fingerprint import code_version, commit, data_digest, fingerpri
 from experiments.locks import Machine, Untimed, locked
 from experiments.records import ResultRow, Store, collect, disk_full_is_clear, is_disk_full
 from experiments.search import SearchResult, search
-from experiments.timing import one_thread
 from experiments.types import Dataset
 
 log = logging.getLogger(__name__)
@@ -80,8 +82,9 @@ def _run(
                 report=run.trial,
             )
             row = _with_search(row, config, found)
-            row, queries = evaluate(found.model, dataset, row, config.kl, config.timing, machine)
-            _keep_scores(found.model, dataset, store, row, machine)
+            model = _remembering(found.model, dataset)
+            row, queries = evaluate(model, dataset, row, config.kl, config.timing, machine)
+            _keep_scores(model, store, row)
             _save(found.model, config, store)
         except Exception as error:
             if is_disk_full(error):
@@ -96,15 +99,30 @@ def _run(
     return row
 
 
-def _keep_scores(
-    model: DensityModel, dataset: Dataset, store: Store, row: ResultRow, machine: Machine
-) -> None:
+class _Remembering:
+    """A model that keeps the scores it gave last, so that the test rows are scored once."""
+
+    def __init__(self, model: DensityModel) -> None:
+        self._model = model
+        self.scores: np.ndarray | None = None
+
+    def score_samples(self, table: pd.DataFrame) -> np.ndarray:
+        self.scores = self._model.score_samples(table)
+        return self.scores
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+
+def _remembering(model: DensityModel, dataset: Dataset) -> DensityModel:
+    """On benchmarks, where nothing is timed, the model with a memory of its scores."""
+    return cast(DensityModel, _Remembering(model)) if dataset.family == DEBD else model
+
+
+def _keep_scores(model: DensityModel, store: Store, row: ResultRow) -> None:
     """Keep the log-likelihood of each test row of a benchmark, for paired comparisons."""
-    if dataset.family != DEBD or SCORE not in model.answers:
-        return
-    with machine.working(), one_thread():
-        scores = model.score_samples(dataset.test)
-    store.write_scores(row.fingerprint, scores)
+    if isinstance(model, _Remembering) and model.scores is not None:
+        store.write_scores(row.fingerprint, model.scores)
 
 
 @runtime_checkable

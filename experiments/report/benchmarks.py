@@ -127,7 +127,8 @@ def differences_table(rows: pd.DataFrame, paper: Paper) -> Table:
                 good = math.isfinite(found) and as_good(values[model].subject[name], found)
                 cells.append(_signed(found, bold=good))
         lines.append(tuple(cells))
-    header = [f"{short(m)} − {a}" for m in subjects for a in ("LearnSPN", "FSPN", "best")]
+    named = ("quoted LearnSPN", "quoted FSPN", "best quoted")
+    header = [f"{short(model)} − {against}" for model in subjects for against in named]
     return Table(
         "table1_differences",
         "Differences to the published values",

@@ -6,13 +6,16 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 
+from baselines.chow_liu_tree import ChowLiuTree
 from experiments.config import JobConfig, read_job
 from experiments.datasets import debd_files
 from experiments.datasets.debd_files import format_text
 from experiments.job import run_job
+from experiments.locks import Machine
 from experiments.overrides import variant_of
 from experiments.plan import conf_dir
 from experiments.records import Store, collect
@@ -67,9 +70,20 @@ def test_every_model_of_the_study_runs(folder: Path, model: str) -> None:
     assert -6 * np.log(2) - 0.5 < outcome.row.test_ll < 0
 
 
-def test_no_job_waits_to_measure_a_latency_that_nobody_asks_for(folder: Path) -> None:
-    from experiments.locks import Machine
+def test_the_test_rows_are_scored_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scored = []
+    score = ChowLiuTree.score_samples
 
+    def counting(self: ChowLiuTree, table: pd.DataFrame) -> np.ndarray:
+        scored.append(len(table))
+        return score(self, table)
+
+    monkeypatch.setattr(ChowLiuTree, "score_samples", counting)
+    run_job(job(folder, "chow_liu"))
+    assert scored == [SPLITS["valid"]] * 3 + [SPLITS["test"]]
+
+
+def test_no_job_waits_to_measure_a_latency_that_nobody_asks_for(folder: Path) -> None:
     with Machine.local().working():
         assert run_job(job(folder, "independent")).row.status == "ok"
 
