@@ -99,7 +99,7 @@ class CellCounter:
     def count(self, columns: Sequence[np.ndarray], sizes: Sequence[int]) -> Filled:
         """The filled cells of the joint table of two or three columns of codes."""
         n_cells = prod(sizes)
-        if n_cells > MAX_COUNTED_CELLS:
+        if n_cells > max(MAX_COUNTED_CELLS, 8 * len(columns[0])):
             return _count_by_sorting(columns, sizes)
         if n_cells > len(self._table):
             self._table = np.zeros(n_cells, dtype=np.int32)

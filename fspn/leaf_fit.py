@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fspn.cells import CodedTable
 from fspn.compile import compile_fspn
 from fspn.data import Slice
 from fspn.engine import Engine
@@ -28,7 +29,7 @@ from fspn.nodes import (
     count_parameters,
 )
 from fspn.partition import kmeans, row_features
-from fspn.scores import CodedTable, LocalScores
+from fspn.scores import LocalScores
 from fspn.tables import base_row, fit_ladder
 
 MULTI_LEAVES = ("auto", "joint", "tree", "mixture")

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fspn.cells import CodedTable
 from fspn.counts import code_counts, count_filled
 from fspn.leaves.ladder import CountRung, Ladder, OffsetRung, Rung, shrink
-from fspn.scores import CodedTable, LocalScores
+from fspn.scores import LocalScores
 
 ALPHAS = np.geomspace(0.02, 500.0, 14)
 
@@ -158,10 +159,10 @@ def _choose_alpha(
 def _offset_rung(
     table: CodedTable, scores: LocalScores, child: int, parents: tuple[int, ...]
 ) -> OffsetRung | None:
-    coefficients = scores.coefficients(child, parents)
+    coefficients = scores.laws.coefficients(child, parents)
     if coefficients is None:
         return None
-    counts, lowest = scores.residuals(child, parents, coefficients)
+    counts, lowest = scores.laws.residuals(child, parents, coefficients)
     if len(counts) == 0:
         return None
     support = np.flatnonzero(counts)

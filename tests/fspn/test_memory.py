@@ -99,3 +99,11 @@ def test_files_are_about_as_large_as_the_model_says(preset: str, tmp_path: Path)
     size = (tmp_path / "model.fspn").stat().st_size
     assert model.size_bytes_ > 700 * 8
     assert size < 1.5 * model.size_bytes_ + 20_000
+
+
+def test_fitting_takes_little_more_than_the_table() -> None:
+    table = chain(400_000, 8)
+    FSPN().fit(table.head(1000))
+    with measured() as peak:
+        FSPN().fit(table)
+    assert peak.value < table.memory_usage(index=False).sum() / MEGABYTE
