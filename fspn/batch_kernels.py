@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from math import exp
+
 import numpy as np
 from numba import njit, prange
 
@@ -131,10 +133,11 @@ def _first_above(values, first, last, x):
 
 @njit(cache=True, nogil=True)
 def run_conditionals(root, ints, tables, numbers, sizes, depth, pairs, n, buffer, first, out):
-    """Joint and evidence of n questions about single codes; > 0 asks for a larger buffer.
+    """The probabilities of n questions about single codes given others.
 
     ``pairs`` holds per question how many variables are asked for and how many are given, then
-    variable and code of each; a code of -1 is impossible. Row 0 of ``out`` is the joint.
+    variable and code of each; a code of -1 is impossible. NaN where the evidence is impossible.
+    Returns (buffer needed if larger than this one, how often the evidence was impossible).
     """
     m = len(sizes)
     low = np.empty((2, m), dtype=np.int64)
@@ -147,18 +150,23 @@ def run_conditionals(root, ints, tables, numbers, sizes, depth, pairs, n, buffer
     saved = np.empty(depth[1], dtype=np.int64)
     V, F, W = new_state(depth[2])
     B, G, P = new_dense_state(depth[2])
-    place = 0
+    place, n_impossible = 0, 0
+    logs = np.empty(2)
     for q in range(n):
         place = _read_question(pairs, place, sizes, low, high)
         for event in range(2):
-            value, need = evaluate(
+            logs[event], need = evaluate(
                 root, ints, tables, numbers, low[event], high[event], w, weights, sizes, keep,
                 buffer, first, frames, partial, saved, V, F, W, B, G, P,
             )  # fmt: skip
             if need > 0:
-                return need
-            out[event, q] = value
-    return 0
+                return need, 0
+        if logs[1] == -np.inf:
+            n_impossible += 1
+            out[q] = np.nan
+        else:
+            out[q] = exp(logs[0] - logs[1])
+    return 0, n_impossible
 
 
 @kernel()

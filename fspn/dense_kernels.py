@@ -55,13 +55,13 @@ def _read_event(ints, block, lo, hi, w, B):
     needed = np.int64(0)
     var = block + VARIABLES
     for r in range(ints[block + SIZE]):
-        v = ints[var + GLOBAL]
+        v = np.uintp(ints[np.uintp(var + GLOBAL)])
         low, high = lo[v], hi[v]
         if low > high:
             return -1
         B[LOW, r], B[EXTENT, r], B[HEAD, r] = low, high - low + 1, -1
-        if low > 0 or high < ints[var + CODES] - 1 or w[v] >= 0:
-            needed |= ints[var + ANCESTORS]
+        if low > 0 or high < ints[np.uintp(var + CODES)] - 1 or w[v] >= 0:
+            needed |= ints[np.uintp(var + ANCESTORS)]
         var += VARIABLE
     return needed
 
@@ -69,18 +69,18 @@ def _read_event(ints, block, lo, hi, w, B):
 @kernel()
 def _open_table(ints, table, B, G, f):
     """The table as factor f; returns the variable that is summed out first, -1 for a number."""
-    at, bits, first = ints[table + START], np.int64(0), -1
+    at, bits, first = ints[np.uintp(table + START)], np.int64(0), -1
     entry = table + FIRST_DIM
-    for _ in range(ints[table + N_DIMS]):
-        d, stride = ints[entry], ints[entry + 1]
-        at += B[LOW, d] * stride
-        if B[EXTENT, d] > 1:
+    for _ in range(ints[np.uintp(table + N_DIMS)]):
+        d, stride = ints[np.uintp(entry)], ints[np.uintp(entry + 1)]
+        at += B[LOW, np.uintp(d)] * stride
+        if B[EXTENT, np.uintp(d)] > 1:
             if bits == 0:
                 first = d
             bits |= np.int64(1) << d
-            G[f, STRIDE + d] = stride
+            G[np.uintp(f), np.uintp(STRIDE + d)] = stride
         entry += 2
-    G[f, AT], G[f, BITS] = at, bits
+    G[np.uintp(f), AT], G[np.uintp(f), BITS] = at, bits
     return first
 
 
@@ -173,11 +173,17 @@ def _sum_to_number(P, n, extent, buffer):
 @kernel()
 def _multiply_vectors(P, first, n, extent, at, buffer):
     """The product of the vectors first .. n - 1 over the variable that is summed out."""
+    if first == n:
+        for y in range(extent):
+            buffer[np.uintp(at + y)] = 1.0
+        return
+    p, down = P[PLACE, first], P[DOWN, first]
     for y in range(extent):
-        value = 1.0
-        for i in range(first, n):
-            value *= buffer[np.uintp(P[PLACE, i] + y * P[DOWN, i])]
-        buffer[np.uintp(at + y)] = value
+        buffer[np.uintp(at + y)] = buffer[np.uintp(p + y * down)]
+    for i in range(first + 1, n):
+        p, down = P[PLACE, i], P[DOWN, i]
+        for y in range(extent):
+            buffer[np.uintp(at + y)] *= buffer[np.uintp(p + y * down)]
 
 
 # Eight sums at a time stay in registers. Lines that are no multiple of eight long end in a block

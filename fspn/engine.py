@@ -105,19 +105,19 @@ class Engine:
                 return out
             self.grow(int(need))
 
-    def log_conditionals(self, pairs: np.ndarray, n: int) -> np.ndarray:
-        """The log-probabilities of joint and evidence, shape (2, n), of questions about codes.
+    def conditionals(self, pairs: np.ndarray, n: int) -> tuple[np.ndarray, bool]:
+        """The probabilities of n questions given evidence, and whether any evidence is impossible.
 
         ``pairs`` is as :func:`fspn.batch_kernels.run_conditionals` reads it.
         """
         p = self.program
-        out = np.empty((2, n))
+        out = np.empty(n)
         while True:
-            need = run_conditionals(
+            need, impossible = run_conditionals(
                 p.root, *p.pools, p.sizes, p.depth, pairs, n, self._buffers[0], self._first, out
             )
             if need == 0:
-                return out
+                return out, impossible > 0
             self.grow(int(need))
 
     def run_boxes_of_codes(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

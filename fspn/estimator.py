@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from math import exp
 from os import PathLike
 from typing import Any
 
@@ -193,23 +192,36 @@ class FSPN(DensityMixin, BaseEstimator):
         ``strict`` is set.
         """
         self._check_fitted()
-        single = isinstance(query, Mapping) and isinstance(evidence, Mapping)
-        answers = self._plain_conditional(query, evidence, single)
+        answers = self._plain_conditional(query, evidence)
         if answers is None:
-            given, given_single = self._events(evidence, points=True)
-            asked, asked_single = self._events(query)
-            single = given_single and asked_single
-            whole = self._log_probability(given)
-            both = self._log_probability(intersect_events(asked, given))
+            values, single, impossible = self._any_conditional(query, evidence)
         else:
-            both, whole = answers
-        if single and whole[0] > -np.inf:
-            return exp(both[0] - whole[0])
-        if np.isneginf(whole).any():
+            values, impossible = answers
+            single = len(values) == 1 and not isinstance(query, list)
+        if impossible:
             self._impossible_evidence(strict)
+        return float(values[0]) if single else values
+
+    def _plain_conditional(self, query: Any, evidence: Any) -> tuple[np.ndarray, bool] | None:
+        """Dictionaries of plain values (a pair, or lists of them), without a detour over events."""
+        if self._engine is None:
+            return None
+        if type(query) is dict and type(evidence) is dict:
+            query, evidence = [query], [evidence]
+        pairs = plain_pairs(self.domain_, query, evidence)
+        if pairs is None:
+            return None
+        return self._engine.conditionals(pairs, max(len(query), len(evidence)))
+
+    def _any_conditional(self, query: Any, evidence: Any) -> tuple[np.ndarray, bool, bool]:
+        """The answers, whether a single one was meant, and whether any evidence is impossible."""
+        given, given_single = self._events(evidence, points=True)
+        asked, asked_single = self._events(query)
+        whole = self._log_probability(given)
+        both = self._log_probability(intersect_events(asked, given))
         with np.errstate(invalid="ignore"):
             values = np.exp(both - whole)
-        return float(values[0]) if single else values
+        return values, given_single and asked_single, bool(np.isneginf(whole).any())
 
     def conditional_table(
         self, query: Sequence[Hashable], evidence: Question | None = None, strict: bool = False
@@ -330,16 +342,6 @@ class FSPN(DensityMixin, BaseEstimator):
         if self._engine is not None:
             return self._engine.log_probability(events)
         return log_probability(self.root_, events)
-
-    def _plain_conditional(self, query: Any, evidence: Any, single: bool) -> np.ndarray | None:
-        """Joint and evidence for dictionaries of plain values, without the detour over events."""
-        if self._engine is None:
-            return None
-        asked, given = ([query], [evidence]) if single else (query, evidence)
-        pairs = plain_pairs(self.domain_, asked, given)
-        if pairs is None:
-            return None
-        return self._engine.log_conditionals(pairs, max(len(asked), len(given)))
 
     def _events(self, asked: Any, points: bool = False) -> tuple[Events, bool]:
         """Events from any of the forms, and whether a single one was meant."""

@@ -49,26 +49,37 @@ def plain_pairs(domain: Domain, asked: Any, given: Any) -> np.ndarray | None:
         n = max(len(asked), len(given))
         asked, given = (side * n if len(side) == 1 else side for side in (asked, given))
     found: list[int] = []
+    known = domain.plain
     for question, evidence in zip(asked, given, strict=True):
-        if not (isinstance(question, Mapping) and isinstance(evidence, Mapping)):
+        if not (_is_mapping(question) and _is_mapping(evidence)):
             return None
         found += (len(question), len(evidence))
-        if not (_add_plain(domain, question, found) and _add_plain(domain, evidence, found)):
+        try:
+            plain = _add_plain(known, question, found) and _add_plain(known, evidence, found)
+        except KeyError:
+            for name in (*question, *evidence):
+                domain.index(name)
+            return None
+        if not plain:
             return None
     return np.array(found, dtype=np.int64)
 
 
-def _add_plain(domain: Domain, question: Question, found: list[int]) -> bool:
+def _is_mapping(question: Any) -> bool:
+    # The check of an abstract class takes as long as reading a question.
+    return type(question) is dict or isinstance(question, Mapping)
+
+
+def _add_plain(
+    known: Mapping[Hashable, tuple[int, dict[Any, int]]], question: Question, found: list[int]
+) -> bool:
     """Append variables and codes of single values; False where there is anything else."""
-    known = domain.plain
     for name, wanted in question.items():
-        if name not in known:
-            domain.index(name)
-            return False
         if type(wanted) not in PLAIN_TYPES:
             return False
-        v, positions = known[name]
-        found += (v, positions.get(wanted, -1))
+        v, codes = known[name]
+        found.append(v)
+        found.append(codes.get(wanted, -1))
     return True
 
 
