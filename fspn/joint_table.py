@@ -25,7 +25,12 @@ from fspn.kernels import (
 if TYPE_CHECKING:
     from fspn.engine import Engine, Packed
 
-TABLE_CHUNK = 1 << 16
+TABLE_CHUNK = 1 << 14
+MAX_KNOWN = 1 << 22
+
+# A cell by itself takes about as long as so many numbers of an intermediate result.
+CELL_COST = 1000
+MAX_ENUMERATED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -43,23 +48,39 @@ class Part:
 
 def joint_part(engine: Engine, kept: frozenset[int], given: Events) -> Part:
     """The joint table of the kept variables with a single event."""
-    return _Tables(engine, kept, engine.pack(given)).at(engine.program.root)
+    return _Tables(engine, kept, engine.pack(given), {}).at(engine.program.root)
 
 
 class _Tables:
     """Tables of the nodes of a compiled model; cells that the event rules out are zero."""
 
-    def __init__(self, engine: Engine, kept: frozenset[int], event: Packed):
+    def __init__(
+        self,
+        engine: Engine,
+        kept: frozenset[int],
+        event: Packed,
+        known: dict[tuple[int, bytes, bytes], Part],
+    ):
         self.engine = engine
         self.program = engine.program
         self.kept = kept
         self.event = event
+        self.known = known
 
     def at(self, node: int) -> Part:
-        """The table of a node."""
+        """The table of a node; regions that leave the same of its event share it."""
         ints = self.program.pools.ints
         scope = ints[ints[node + 2] : ints[node + 2] + ints[node + 1]]
-        mine = tuple(sorted(self.kept & set(scope.tolist())))
+        key = (node, self.event[0][0, scope].tobytes(), self.event[1][0, scope].tobytes())
+        if key not in self.known:
+            part = self._new(node, tuple(sorted(self.kept & set(scope.tolist()))))
+            if len(self.known) * part.array.size > MAX_KNOWN:
+                return part
+            self.known[key] = part
+        return self.known[key]
+
+    def _new(self, node: int, mine: tuple[int, ...]) -> Part:
+        ints = self.program.pools.ints
         if not mine:
             lower, upper, places, weights = self.event
             answer = self.engine.run(lower.copy(), upper.copy(), places, weights, root=node)
@@ -73,7 +94,7 @@ class _Tables:
         }
         kind = int(ints[node])
         if kind == BLOCK:
-            return self._block(node) if ints[node + 4] < 0 else self._enumerate(node, mine)
+            return self._block(node, mine) if ints[node + 4] < 0 else self._enumerate(node, mine)
         return ways[kind](node)
 
     def _children(self, node: int, first: int) -> list[Part]:
@@ -153,9 +174,10 @@ class _Tables:
             lower[0, v], upper[0, v] = max(lower[0, v], low), min(upper[0, v], high)
             if lower[0, v] > upper[0, v]:
                 return None
-        return _Tables(self.engine, self.kept, (lower, upper, places, weights))
+        return _Tables(self.engine, self.kept, (lower, upper, places, weights), self.known)
 
-    def _block(self, node: int) -> Part:
+    def _block(self, node: int, mine: tuple[int, ...]) -> Part:
+        """By elimination, or cell by cell where its intermediate results would be too wide."""
         p, engine = self.program, self.engine
         lower, upper, places, weights = self.event
         keep = np.zeros(lower.shape[1], dtype=bool)
@@ -170,10 +192,11 @@ class _Tables:
             )  # fmt: skip
             if top >= 0:
                 break
+            own = float(np.prod([float(p.sizes[v]) for v in mine]))
+            if own * CELL_COST < -top and own <= MAX_ENUMERATED:
+                return self._enumerate(node, mine)
             engine.grow(-top)
         ints = p.pools.ints
-        own = ints[ints[block + 4 : block + 4 + ints[block + 1]]]
-        mine = tuple(sorted(self.kept & set(own.tolist())))
         table = np.zeros([p.sizes[v] for v in mine])
         if np.isneginf(scale):
             return Part(mine, table, scale)
@@ -188,17 +211,29 @@ class _Tables:
         return Part(mine, table, scale)
 
     def _enumerate(self, node: int, mine: tuple[int, ...]) -> Part:
-        """Cell by cell: for a block above another model."""
-        lower, upper, places, weights = self.event
+        """Cell by cell."""
         sizes = [int(self.program.sizes[v]) for v in mine]
-        cells = np.column_stack(np.unravel_index(np.arange(int(np.prod(sizes))), sizes))
-        low, high = (np.repeat(side, len(cells), axis=0) for side in (lower, upper))
-        low[:, mine] = np.maximum(low[:, mine], cells)
-        high[:, mine] = np.minimum(high[:, mine], cells)
-        where = np.repeat(places, len(cells), axis=0)
-        logs = self.engine.run(low, high, where, weights, root=node).reshape(sizes)
+        n = int(np.prod(sizes))
+        logs = np.concatenate(
+            [
+                self._cells(
+                    node, mine, np.unravel_index(np.arange(i, min(i + TABLE_CHUNK, n)), sizes)
+                )
+                for i in range(0, n, TABLE_CHUNK)
+            ]
+        ).reshape(sizes)
         top = float(logs.max())
         return Part(mine, np.exp(logs - top) if np.isfinite(top) else np.zeros(sizes), top)
+
+    def _cells(self, node: int, mine: tuple[int, ...], codes: tuple[np.ndarray, ...]) -> np.ndarray:
+        """The log-probabilities of some cells."""
+        lower, upper, places, weights = self.event
+        n = len(codes[0])
+        low, high, where = (np.repeat(side, n, axis=0) for side in (lower, upper, places))
+        for v, column in zip(mine, codes, strict=True):
+            low[:, v] = np.maximum(low[:, v], column)
+            high[:, v] = np.minimum(high[:, v], column)
+        return self.engine.run(low, high, where, weights, root=node)
 
 
 def _times(parts: list[Part]) -> Part:

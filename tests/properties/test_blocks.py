@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fspn.compile_dense
+import fspn.engine
+import fspn.joint_table
 from fspn.compile import compile_fspn
 from fspn.domain import Domain, Variable
 from fspn.engine import Engine
@@ -211,3 +213,27 @@ def test_tiny_probabilities_do_not_underflow() -> None:
     assert engine.first > 0
     events = Events(1, {v: CodeWeights(np.full((1, 9), 1e-9)) for v in range(60)})
     np.testing.assert_allclose(engine.log_probability(events), 60 * np.log(1e-9), rtol=1e-12)
+
+
+@given(seeds, st.booleans())
+def test_tables_of_some_variables(seed: int, narrow: bool) -> None:
+    """By elimination, and cell by cell where the workspace is too small for that."""
+    maker = NetworkMaker(seed)
+    root = maker.network()
+    with pytest.MonkeyPatch.context() as patch:
+        if narrow:
+            patch.setattr(fspn.engine, "FIRST_BUFFER", 64)
+            patch.setattr(fspn.joint_table, "CELL_COST", 0)
+        engine = Engine(compile_fspn(root, maker.sizes), maker.domain())
+        events = maker.events(1)
+        axes = [int(v) for v in maker.rng.permutation(len(maker.sizes))[:2]]
+        table = engine.joint_table(axes, events)
+    joint = joint_of(root, maker.sizes)
+    for v, constraint in events.constraints.items():
+        shape = [-1 if u == v else 1 for u in range(joint.ndim)]
+        joint = joint * constraint.weights(maker.sizes[v])[0].reshape(shape)
+    others = tuple(v for v in range(joint.ndim) if v not in axes)
+    expected = np.transpose(joint.sum(axis=others), np.argsort(np.argsort(axes)))
+    if expected.sum() > 0:
+        table, expected = table / table.sum(), expected / expected.sum()
+    np.testing.assert_allclose(table, expected, rtol=1e-11, atol=1e-300)
