@@ -40,16 +40,20 @@ from fspn.kernels import (
     hang_weights,
     insert,
     kernel,
-    multiply,
     open_dims,
     place_of,
-    point,
     read_event,
+)
+from fspn.sum_kernels import (
+    multiply,
     rescale,
     sum_child,
     sum_dense,
     sum_parent,
     union,
+)
+from fspn.table_kernels import (
+    point,
     write_table,
 )
 

@@ -17,7 +17,6 @@ An event is, per variable, the range ``lower .. upper`` of codes and optionally 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log
 from typing import Any
 
 import numpy as np
@@ -77,7 +76,7 @@ def new_state(k):
 
 
 @kernel()
-def _row_of(ints, tables, rung, key):
+def row_of(ints, tables, rung, key):
     """The row of a rung for a key, or -1."""
     if ints[rung + INDEX] >= 0:
         return tables[ints[rung + INDEX] + key]
@@ -91,42 +90,6 @@ def _row_of(ints, tables, rung, key):
         else:
             high = middle
     return low - first if low < end and tables[low] == key else -1
-
-
-@kernel()
-def _share(ints, tables, numbers, rung, row, x):
-    """The share of one code in a row."""
-    starts, symbols = ints[rung + STARTS] + row, ints[rung + SYMBOLS]
-    low, high = tables[starts], tables[starts + 1]
-    while high - low > 4:
-        middle = (low + high) >> 1
-        if tables[symbols + middle] <= x:
-            low = middle
-        else:
-            high = middle
-    for e in range(low, high):
-        if tables[symbols + e] == x:
-            return numbers[ints[rung + SHARES] + e]
-    return 0.0
-
-
-@kernel()
-def point(ints, tables, numbers, V, var, x):
-    """P(x | current codes of the parents) by climbing the ladder."""
-    p = numbers[ints[var + BASE] + x]
-    parent = var + FIRST_PARENT
-    rung = parent + 2 * ints[var + PARENTS]
-    key, width = np.int64(0), 0
-    for _ in range(ints[var + RUNGS]):
-        while width < ints[rung + WIDTH]:
-            key = key * ints[parent + 1] + V[CODE, ints[parent]]
-            parent += 2
-            width += 1
-        row = _row_of(ints, tables, rung, key)
-        if row >= 0:
-            p = p * numbers[ints[rung + TAILS] + row] + _share(ints, tables, numbers, rung, row, x)
-        rung += RUNG
-    return p
 
 
 @kernel()
@@ -174,7 +137,7 @@ def count_cells(V, F, dims, n):
 
 
 @kernel()
-def _stride(V, F, dims, n, v):
+def stride_of(V, F, dims, n, v):
     """How far apart neighbouring codes of v lie in a factor."""
     stride = np.int64(1)
     for d in range(n - 1, -1, -1):
@@ -213,7 +176,7 @@ def hang(V, F, k, f, start, dims, n):
 
 
 @kernel()
-def _loop_over(V, F, W, dims, n):
+def loop_over(V, F, W, dims, n):
     """Start a loop over the cells of some dimensions."""
     for d in range(n):
         v = F[dims, FIRST + d]
@@ -222,7 +185,7 @@ def _loop_over(V, F, W, dims, n):
 
 
 @kernel()
-def _follow_factor(V, F, W, place, dims, n, factor, n_factor):
+def follow_factor(V, F, W, place, dims, n, factor, n_factor):
     """Let a place move along in a factor (or list of dimensions) from its first cell."""
     W[PLACE, place] = 0
     for d in range(n):
@@ -236,7 +199,7 @@ def _follow_factor(V, F, W, place, dims, n, factor, n_factor):
 
 
 @kernel()
-def _follow_key(ints, V, F, W, place, dims, n, var, width):
+def follow_key(ints, V, F, W, place, dims, n, var, width):
     """Let a place move along as the key of the first ``width`` parents."""
     key, parents = np.int64(0), var + FIRST_PARENT
     for d in range(n):
@@ -253,7 +216,7 @@ def _follow_key(ints, V, F, W, place, dims, n, var, width):
 
 
 @kernel()
-def _next_line(W, n, n_places):
+def next_line(W, n, n_places):
     """Move to the next line, a run of the last dimension."""
     for d in range(n - 2, -1, -1):
         W[COUNT, d] += 1
@@ -264,339 +227,6 @@ def _next_line(W, n, n_places):
         for place in range(n_places):
             W[PLACE, place] -= W[STEP + place, d] * (W[EXTENT, d] - 1)
         W[COUNT, d] = 0
-
-
-@kernel()
-def write_table(ints, tables, numbers, V, F, W, i, var, dims, n, start, buffer):
-    """The table of variable i as a dense factor over its open dimensions."""
-    if V[LOW, i] == V[HIGH, i]:
-        _write_column(ints, tables, numbers, V, F, W, i, var, dims, n, start, buffer)
-        return
-    rows, n_rows = len(F) - SPARE, 0
-    for d in range(n):
-        if F[dims, FIRST + d] != i:
-            F[rows, FIRST + n_rows] = F[dims, FIRST + d]
-            n_rows += 1
-    F[rows, FIRST + n_rows] = i
-    step = _stride(V, F, dims, n, i)
-    _loop_over(V, F, W, rows, n_rows + 1)
-    _follow_factor(V, F, W, 0, rows, n_rows + 1, dims, n)
-    rung = var + FIRST_PARENT + 2 * ints[var + PARENTS]
-    for r in range(ints[var + RUNGS]):
-        _follow_key(ints, V, F, W, 1 + r, rows, n_rows + 1, var, ints[rung + RUNG * r + WIDTH])
-    for _ in range(count_cells(V, F, rows, n_rows)):
-        _write_row(ints, tables, numbers, V, W, i, var, start + W[PLACE, 0], step, buffer)
-        _next_line(W, n_rows + 1, 1 + ints[var + RUNGS])
-
-
-@kernel()
-def _write_row(ints, tables, numbers, V, W, i, var, target, step, buffer):
-    """One row P(. | u); places 1, 2, ... of W are the keys of u on every rung."""
-    low, high = V[LOW, i], V[HIGH, i]
-    base = ints[var + BASE]
-    for x in range(low, high + 1):
-        buffer[target + (x - low) * step] = numbers[base + x]
-    rung = var + FIRST_PARENT + 2 * ints[var + PARENTS]
-    for r in range(ints[var + RUNGS]):
-        row = _row_of(ints, tables, rung, W[PLACE, 1 + r])
-        if row >= 0:
-            tail = numbers[ints[rung + TAILS] + row]
-            for x in range(high - low + 1):
-                buffer[target + x * step] *= tail
-            symbols, shares = ints[rung + SYMBOLS], ints[rung + SHARES]
-            line = ints[rung + STARTS] + row
-            for e in range(tables[line], tables[line + 1]):
-                symbol = tables[symbols + e]
-                if low <= symbol <= high:
-                    buffer[target + (symbol - low) * step] += numbers[shares + e]
-        rung += RUNG
-
-
-@kernel()
-def _write_column(ints, tables, numbers, V, F, W, i, var, dims, n, start, buffer):
-    """P(x | u) of the known x over the open parents."""
-    cells, x = count_cells(V, F, dims, n), V[LOW, i]
-    p = numbers[ints[var + BASE] + x]
-    for c in range(start, start + cells):
-        buffer[c] = p
-    rung = var + FIRST_PARENT + 2 * ints[var + PARENTS]
-    for _ in range(ints[var + RUNGS]):
-        _loop_over(V, F, W, dims, n)
-        _follow_key(ints, V, F, W, 0, dims, n, var, ints[rung + WIDTH])
-        extent, step, tails = W[EXTENT, n - 1], W[STEP, n - 1], ints[rung + TAILS]
-        # A list pays where many rows are open; for a single run of rows it is slower than looking.
-        listed = (
-            n > 1 and ints[rung + INDEX] >= 0 and _covers(ints, F, var, ints[rung + WIDTH], dims, n)
-        )
-        for line in range(start, start + cells, extent):
-            key = W[PLACE, 0]
-            for c in range(line, line + extent):
-                row = _row_of(ints, tables, rung, key)
-                if row >= 0:
-                    share = 0.0 if listed else _share(ints, tables, numbers, rung, row, x)
-                    buffer[c] = buffer[c] * numbers[tails + row] + share
-                key += step
-            _next_line(W, n, 1)
-        if listed:
-            _add_listed(ints, tables, numbers, V, F, var, rung, x, dims, n, start, buffer)
-        rung += RUNG
-
-
-@kernel()
-def _covers(ints, F, var, width, dims, n):
-    """Whether all dimensions are among the first ``width`` parents."""
-    for d in range(n):
-        found = False
-        for p in range(width):
-            found = found or ints[var + FIRST_PARENT + 2 * p] == F[dims, FIRST + d]
-        if not found:
-            return False
-    return True
-
-
-@kernel()
-def _add_listed(ints, tables, numbers, V, F, var, rung, x, dims, n, start, buffer):
-    """Add the shares of code x in all rows that the event allows, from the list of its rows."""
-    parents, width = var + FIRST_PARENT, ints[rung + WIDTH]
-    first = ints[rung + BY_SYMBOL] + x
-    for e in range(tables[first], tables[first + 1]):
-        key = np.int64(tables[ints[rung + SYMBOL_KEYS] + e])
-        cell, allowed = np.int64(0), True
-        for p in range(width - 1, -1, -1):
-            v, size = ints[parents + 2 * p], ints[parents + 2 * p + 1]
-            code = key % size
-            key //= size
-            if code < V[LOW, v] or code > V[HIGH, v]:
-                allowed = False
-                break
-            if V[HIGH, v] > V[LOW, v]:
-                cell += (code - V[LOW, v]) * _stride(V, F, dims, n, v)
-        if allowed:
-            buffer[start + cell] += numbers[ints[rung + SYMBOL_SHARES] + e]
-
-
-@kernel()
-def union(V, F, head, v, dims):
-    """The dimensions of all factors in a list, without v; -1 where there are too many."""
-    n = 0
-    f = head
-    while f >= 0:
-        for d in range(F[f, DIMS]):
-            if F[f, FIRST + d] != v:
-                if n == MAX_DIMS - 1:
-                    return -1
-                n = insert(V, F, dims, n, F[f, FIRST + d])
-        f = F[f, LINK]
-    return n
-
-
-@kernel()
-def multiply(V, F, W, head, v, dims, n, start, buffer):
-    """M[others, v]: the product of all factors in a list; ones where the list is empty."""
-    width = V[HIGH, v] - V[LOW, v] + 1
-    cells = count_cells(V, F, dims, n)
-    for c in range(start, start + cells * width):
-        buffer[c] = 1.0
-    F[dims, FIRST + n] = v
-    f = head
-    while f >= 0:
-        _loop_over(V, F, W, dims, n + 1)
-        _follow_factor(V, F, W, 0, dims, n + 1, f, F[f, DIMS])
-        for c in range(cells):
-            source, target = F[f, AT] + W[PLACE, 0], start + c * width
-            for x in range(width):
-                buffer[target + x] *= buffer[source + x]
-            _next_line(W, n + 1, 1)
-        f = F[f, LINK]
-
-
-@kernel(fastmath=REORDER)
-def sum_dense(V, F, W, v, head, dims, n, start, buffer):
-    """Sum v out of the product of all factors in a list, without writing the product down.
-
-    ``dims`` are the dimensions of the result; there is room for v behind them.
-    """
-    F[dims, FIRST + n] = v
-    _loop_over(V, F, W, dims, n + 1)
-    n_factors = 0
-    f = head
-    while f >= 0:
-        _follow_factor(V, F, W, n_factors, dims, n + 1, f, F[f, DIMS])
-        W[PLACE, n_factors] = F[f, AT]
-        n_factors += 1
-        f = F[f, LINK]
-    width = W[EXTENT, n]
-    for c in range(start, start + count_cells(V, F, dims, n)):
-        first, total = W[PLACE, 0], 0.0
-        if n_factors == 1:
-            for x in range(width):
-                total += buffer[first + x]
-        elif n_factors == 2:
-            second = W[PLACE, 1]
-            for x in range(width):
-                total += buffer[first + x] * buffer[second + x]
-        else:
-            for x in range(width):
-                value = buffer[first + x]
-                for j in range(1, n_factors):
-                    value *= buffer[W[PLACE, j] + x]
-                total += value
-        buffer[c] = total
-        _next_line(W, n + 1, n_factors)
-
-
-@kernel(fastmath=REORDER)
-def sum_child(ints, tables, numbers, V, F, W, x, var, message, n_other, others, dims, top, buffer):
-    """Sum x out of M[others, x] P(x | u), reading the table of x sparsely.
-
-    Level 0 is the base row times M; every rung refines it on the parents that it adds.
-    Returns (start, number of dimensions, new top); a negative top asks for more.
-    """
-    low, high = V[LOW, x], V[HIGH, x]
-    width = high - low + 1
-    n = n_other
-    for d in range(n):
-        F[dims, FIRST + d] = F[others, FIRST + d]
-    cells = count_cells(V, F, dims, n)
-    below, top = top, top + cells
-    if top > len(buffer):
-        return 0, 0, -top
-    base = ints[var + BASE] + low
-    for c in range(cells):
-        total = 0.0
-        for j in range(width):
-            total += numbers[base + j] * buffer[message + c * width + j]
-        buffer[below + c] = total
-    rung = var + FIRST_PARENT + 2 * ints[var + PARENTS]
-    lower = len(F) - SPARE
-    for _ in range(ints[var + RUNGS]):
-        n_lower = n
-        for d in range(n):
-            F[lower, FIRST + d] = F[dims, FIRST + d]
-        for p in range(ints[rung + WIDTH]):
-            u = ints[var + FIRST_PARENT + 2 * p]
-            if V[HIGH, u] > V[LOW, u]:
-                if n == MAX_DIMS:
-                    return 0, 0, -TOO_MANY_DIMS
-                n = insert(V, F, dims, n, u)
-        cells = count_cells(V, F, dims, n)
-        here, top = top, top + cells
-        if top > len(buffer):
-            return 0, 0, -top
-        _loop_over(V, F, W, dims, n)
-        _follow_key(ints, V, F, W, 0, dims, n, var, ints[rung + WIDTH])
-        _follow_factor(V, F, W, 1, dims, n, lower, n_lower)
-        _follow_factor(V, F, W, 2, dims, n, others, n_other)
-        _refine(ints, tables, numbers, W, rung, n, low, high, message, below, here, cells, buffer)
-        below = here
-        rung += RUNG
-    return below, n, top
-
-
-@kernel(fastmath=REORDER)
-def _refine(ints, tables, numbers, W, rung, n, low, high, message, below, here, cells, buffer):
-    """One rung of :func:`sum_child`; the places are the key, the cell below, and the row of M."""
-    symbols, shares = ints[rung + SYMBOLS], ints[rung + SHARES]
-    starts, tails, width = ints[rung + STARTS], ints[rung + TAILS], high - low + 1
-    extent = W[EXTENT, n - 1] if n > 0 else 1
-    key_step = W[STEP, n - 1] if n > 0 else 0
-    lower_step = W[STEP + 1, n - 1] if n > 0 else 0
-    other_step = W[STEP + 2, n - 1] if n > 0 else 0
-    for line in range(here, here + cells, extent):
-        key, lower, other = W[PLACE, 0], below + W[PLACE, 1], W[PLACE, 2]
-        for c in range(line, line + extent):
-            value = buffer[lower]
-            row = _row_of(ints, tables, rung, key)
-            if row >= 0:
-                value *= numbers[tails + row]
-                source = message + width * other - low
-                for e in range(tables[starts + row], tables[starts + row + 1]):
-                    symbol = tables[symbols + e]
-                    if low <= symbol <= high:
-                        value += numbers[shares + e] * buffer[source + symbol]
-            buffer[c] = value
-            key += key_step
-            lower += lower_step
-            other += other_step
-        _next_line(W, n, 3)
-
-
-@kernel()
-def sum_parent(
-    ints, tables, numbers, V, F, W, x, var, v, message, others, n_other, dims, n, start, buffer, top
-):
-    """Sum parent v out of M[others, v] P(x | u), where M speaks of parents only.
-
-    The table is read sparsely: entries are spread over the result, tails are gathered per row of
-    the other parents. ``dims`` are the dimensions of the result, x among them. Returns the new top.
-    """
-    low, high = V[LOW, x], V[HIGH, x]
-    for c in range(start, start + count_cells(V, F, dims, n)):
-        buffer[c] = 0.0
-    loop, n_rest = len(F) - SPARE, 0
-    for d in range(n):
-        if F[dims, FIRST + d] != x:
-            F[loop, FIRST + n_rest] = F[dims, FIRST + d]
-            n_rest += 1
-    F[loop, FIRST + n_rest] = v
-    rest, rest_cells = top, count_cells(V, F, loop, n_rest)
-    step, n_rungs = _stride(V, F, dims, n, x), ints[var + RUNGS]
-    _loop_over(V, F, W, loop, n_rest + 1)
-    _follow_factor(V, F, W, 0, loop, n_rest + 1, others, n_other + 1)
-    _follow_factor(V, F, W, 1, loop, n_rest + 1, dims, n)
-    rung = var + FIRST_PARENT + 2 * ints[var + PARENTS]
-    for r in range(n_rungs):
-        _follow_key(ints, V, F, W, 2 + r, loop, n_rest + 1, var, ints[rung + RUNG * r + WIDTH])
-    for c in range(rest, rest + rest_cells):
-        target = start + W[PLACE, 1] - low * step
-        gathered = 0.0
-        for y in range(W[EXTENT, n_rest]):
-            weight = buffer[message + W[PLACE, 0] + y]
-            for r in range(n_rungs - 1, -1, -1):
-                key = W[PLACE, 2 + r] + y * W[STEP + 2 + r, n_rest]
-                weight = _spread(
-                    ints, tables, numbers, rung + RUNG * r, key, weight, low, high, target, step,
-                    buffer,
-                )  # fmt: skip
-            gathered += weight
-        buffer[c] = gathered
-        base = ints[var + BASE]
-        for symbol in range(low, high + 1):
-            buffer[target + symbol * step] += gathered * numbers[base + symbol]
-        _next_line(W, n_rest + 1, 2 + n_rungs)
-    return top + rest_cells
-
-
-@kernel()
-def _spread(ints, tables, numbers, rung, key, weight, low, high, target, step, buffer):
-    """Add a weighted row's entries to the result; returns the weight of its tail."""
-    row = _row_of(ints, tables, rung, key)
-    if row < 0:
-        return weight
-    symbols, shares, line = ints[rung + SYMBOLS], ints[rung + SHARES], ints[rung + STARTS] + row
-    for e in range(tables[line], tables[line + 1]):
-        symbol = tables[symbols + e]
-        if low <= symbol <= high:
-            buffer[target + symbol * step] += weight * numbers[shares + e]
-    return weight * numbers[ints[rung + TAILS] + row]
-
-
-@kernel(fastmath=REORDER)
-def rescale(buffer, start, cells):
-    """Divide a factor by its largest value where that is tiny.
-
-    Returns the logarithm that was taken out, minus infinity where all of the factor is zero.
-    """
-    top = 0.0
-    for c in range(start, start + cells):
-        top = max(top, buffer[c])
-    if top > TINY:
-        return 0.0
-    if top <= 0.0:
-        return -np.inf
-    for c in range(start, start + cells):
-        buffer[c] /= top
-    return log(top)
 
 
 @kernel()
