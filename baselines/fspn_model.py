@@ -23,6 +23,7 @@ class FSPNModel(DensityModel):
         min_rows: Slices of fewer rows are not partitioned any further.
         alpha: Strength of the smoothing.
         max_parents: Conditioning variables per table, at most.
+        n_components: Children of the root sum node, where all columns have two values.
         oracle: The independence oracle.
         group: How a highly correlated group is modelled.
         offsets: Whether a table may be an integer combination of its parents plus noise.
@@ -38,13 +39,15 @@ class FSPNModel(DensityModel):
         tau_high: float | None = None,
         min_rows: int | None = None,
         alpha: float | None = None,
-        max_parents: int = 2,
+        max_parents: int | None = None,
+        n_components: int | None = None,
         oracle: str | None = None,
         group: str | None = None,
         offsets: bool = True,
     ) -> None:
         self.tau_low, self.tau_high = tau_low, tau_high
         self.min_rows, self.alpha, self.max_parents = min_rows, alpha, max_parents
+        self.n_components = n_components
         self.oracle, self.group, self.offsets = oracle, group, offsets
 
     def _fit(self, codes: np.ndarray, seed: int) -> None:
@@ -61,6 +64,7 @@ class FSPNModel(DensityModel):
             min_rows=self.min_rows,
             alpha=self.alpha,
             max_parents=self.max_parents,
+            n_components=self.n_components,
             oracle=self.oracle,
             group=self.group,
             offsets=self.offsets,

@@ -57,8 +57,12 @@ class FSPN(DensityMixin, BaseEstimator):
         group: ``"tables"`` or ``"split"``, how a highly correlated group is modelled.
         multi_leaf: ``"auto"``, ``"joint"``, ``"tree"`` or ``"mixture"``.
         n_clusters: Children of a sum node; 1 = no sum nodes.
-        max_parents: Conditioning variables per table, at most.
-        max_cells: Cells of an intermediate result of a query on tables, at most.
+        max_parents: Conditioning variables per table, at most. None = 2, and 8 where all columns
+            have two values.
+        max_cells: Cells of an intermediate result of a query on tables, at most. None = 2,000,000,
+            and 4,096 where all columns have two values.
+        n_components: Children of the root sum node, learned by EM, where all columns have two
+            values; None = chosen on held-out rows.
         offsets: Whether a table may be an integer combination of its parents plus noise.
         kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"continuous"``) where its
             type does not tell.
@@ -89,8 +93,9 @@ class FSPN(DensityMixin, BaseEstimator):
         group: str | None = None,
         multi_leaf: str = "auto",
         n_clusters: int = 2,
-        max_parents: int = 2,
-        max_cells: int = 2_000_000,
+        max_parents: int | None = None,
+        max_cells: int | None = None,
+        n_components: int | None = None,
         offsets: bool = True,
         kinds: Mapping[Hashable, Any] | None = None,
         n_jobs: int = 1,
@@ -110,6 +115,7 @@ class FSPN(DensityMixin, BaseEstimator):
         self.n_clusters = n_clusters
         self.max_parents = max_parents
         self.max_cells = max_cells
+        self.n_components = n_components
         self.offsets = offsets
         self.kinds = kinds
         self.n_jobs = n_jobs

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fspn.binary.fit import is_binary, learn_binary
 from fspn.data import Slice
 from fspn.domain import Bins, Domain, infer_domain
 from fspn.learn import Learner
 from fspn.leaves.continuous import fit_continuous
 from fspn.nodes import Node
-from fspn.presets import check_params, preset_of, resolve, seed_of
+from fspn.presets import check_params, preset_of, resolve, resolve_binary, seed_of
 from fspn.progress import progress
 
 MAX_BINS = 32
@@ -37,9 +38,17 @@ def learn_model(
     if preset_of(params["preset"]).bins:
         domain = with_bins(domain, table, seed)
     data = Slice.of_table(domain, table)
+    binary = resolve_binary(params) if is_binary(data) else None
+    if binary is None and params["n_components"] not in (None, 1):
+        raise ValueError(
+            f"n_components={params['n_components']!r} is for tables whose columns have two values "
+            "each, with the default preset, thresholds, oracle and group; leave it at None here"
+        )
+    rng = np.random.default_rng(seed)
     with progress(len(table) * len(domain), params["verbose"]) as report:
-        learner = Learner(settings, np.random.default_rng(seed), report)
-        return domain, learner.learn(data, range(len(domain)))
+        if binary is not None:
+            return domain, learn_binary(data, binary, rng, report)
+        return domain, Learner(settings, rng, report).learn(data, range(len(domain)))
 
 
 def named_domains(

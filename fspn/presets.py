@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from fspn.binary.evidence import STRENGTHS
+from fspn.binary.fit import BinarySettings
+from fspn.binary.structure import Limits
 from fspn.dependence import ORACLES, RDC, Oracle
 from fspn.leaf_fit import MULTI_LEAVES
 from fspn.learn import Settings
 from fspn.partition import CLUSTERS, SPLITS
+
+MAX_PARENTS, MAX_CELLS = 2, 2_000_000
+BINARY_MAX_PARENTS, BINARY_MAX_CELLS = 8, 2**12
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,8 @@ def check_params(params: Mapping[str, Any]) -> None:
         if not isinstance(params[name], bool | np.bool_ | int):
             raise ValueError(f"{name}={params[name]!r} must be True or False")
     _whole("n_jobs", params["n_jobs"], 1)
+    if params["n_components"] is not None:
+        _whole("n_components", params["n_components"], 1)
 
 
 def resolve(params: Mapping[str, Any], n_rows: int, seed: int) -> Settings:
@@ -94,10 +102,28 @@ def resolve(params: Mapping[str, Any], n_rows: int, seed: int) -> Settings:
         group=group,
         multi_leaf=params["multi_leaf"],
         n_clusters=_whole("n_clusters", params["n_clusters"], 1),
-        max_parents=_whole("max_parents", params["max_parents"], 1),
-        max_cells=_whole("max_cells", params["max_cells"], 1),
+        max_parents=_whole_or("max_parents", params["max_parents"], MAX_PARENTS),
+        max_cells=_whole_or("max_cells", params["max_cells"], MAX_CELLS),
         offsets=bool(params["offsets"]),
     )
+
+
+def resolve_binary(params: Mapping[str, Any]) -> BinarySettings | None:
+    """Settings of the learner of two-valued columns; None where the parameters exclude it.
+
+    It has no thresholds, no oracle and no split nodes, so it stands in for the default recipe only.
+    """
+    preset = preset_of(params["preset"])
+    group = preset.group if params["group"] is None else params["group"]
+    if group != "tables" or params["oracle"] is not None or _thresholds(params, preset) != (0, 0):
+        return None
+    max_cells = _whole_or("max_cells", params["max_cells"], BINARY_MAX_CELLS)
+    limits = Limits(
+        max_parents=_whole_or("max_parents", params["max_parents"], BINARY_MAX_PARENTS),
+        width=max(2, max_cells.bit_length() - 1),
+        strengths=STRENGTHS if params["alpha"] is None else (float(params["alpha"]),),
+    )
+    return BinarySettings(params["n_components"], limits)
 
 
 def _thresholds(params: Mapping[str, Any], preset: Preset) -> tuple[float, float]:
@@ -133,6 +159,10 @@ def _whole(name: str, value: Any, least: int) -> int:
 def _is_number(value: Any) -> bool:
     real = isinstance(value, int | float | np.integer | np.floating)
     return real and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def _whole_or(name: str, value: Any, preset: int) -> int:
+    return preset if value is None else _whole(name, value, 1)
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
