@@ -57,7 +57,7 @@ class FSPN(DensityMixin, BaseEstimator):
         group: ``"tables"`` or ``"split"``, how a highly correlated group is modelled.
         multi_leaf: ``"auto"``, ``"joint"``, ``"tree"`` or ``"mixture"``.
         n_clusters: Children of a sum node; 1 = no sum nodes.
-        max_parents: Conditioning variables per table, at most. None = 2, and 8 where all columns
+        max_parents: Conditioning variables per table, at most. None = 4, and 8 where all columns
             have two values.
         max_cells: Cells of an intermediate result of a query on tables, at most. None = 2,000,000,
             and 4,096 where all columns have two values.

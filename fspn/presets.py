@@ -17,7 +17,7 @@ from fspn.leaf_fit import MULTI_LEAVES
 from fspn.learn import Settings
 from fspn.partition import CLUSTERS, SPLITS
 
-MAX_PARENTS, MAX_CELLS = 2, 2_000_000
+MAX_PARENTS, MAX_CELLS = 4, 2_000_000
 BINARY_MAX_PARENTS, BINARY_MAX_CELLS = 8, 2**12
 
 
