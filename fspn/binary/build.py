@@ -49,7 +49,12 @@ def _ladder(family: Family, v: int, rows: BinaryRows) -> Ladder:
     rungs = []
     for width, (parent, strength) in enumerate(zip(family.parents, family.strengths, strict=True)):
         place = 2 * place + rows.columns[parent]
-        counts = np.bincount(2 * place + rows.columns[v], weights=rows.weights)
+        counts: np.ndarray = np.bincount(
+            2 * place + rows.columns[v], weights=rows.weights, minlength=2 ** (width + 2)
+        )
+        if width == 0 and family.anchor is not None:
+            counts = counts + strength * np.concatenate([_row(one) for one in family.anchor])
+            strength = NOTHING
         cells = np.flatnonzero(counts > NOTHING)
         sizes = (2,) * (width + 1)
         rung = CountRung.from_cells(cells // 2, cells % 2, _compact(counts[cells]), sizes, strength)

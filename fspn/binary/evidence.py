@@ -50,51 +50,50 @@ def _row_evidence(n: float, ones: float, below: float, strength: float) -> float
     return found
 
 
-@njit(cache=True, nogil=True)
-def _count(
-    child: np.ndarray, weights: np.ndarray, place: np.ndarray, total: np.ndarray, ones: np.ndarray
-) -> None:
-    total[:] = 0.0
-    ones[:] = 0.0
-    for row in range(len(child)):
-        total[place[row]] += weights[row]
-        if child[row]:
-            ones[place[row]] += weights[row]
+@njit(cache=True, nogil=True, inline="always")
+def _log_ratio(n: float, ones: float, first: float, second: float) -> float:
+    """How much likelier the counts are under the first probability of a one."""
+    return ones * log(first / second) + max(n - ones, 0.0) * log((1 - first) / (1 - second))
 
 
 @njit(cache=True, nogil=True)
 def _gain(
-    rows: np.ndarray,
-    child: np.ndarray,
-    weights: np.ndarray,
-    place: np.ndarray,
-    total: np.ndarray,
-    ones: np.ndarray,
-    below: np.ndarray,
-    strengths: np.ndarray,
-    n_in: np.ndarray,
-    ones_in: np.ndarray,
-) -> tuple[float, float]:
-    """The evidence that one more parent brings, at its best strength.
+    counts: np.ndarray, inside: np.ndarray, below: np.ndarray, prior: np.ndarray, strength: float
+) -> float:
+    """The evidence that one more parent brings.
 
-    Only the rows in which the parent is 1 are visited; the others are what is left of the totals.
+    Arguments:
+        counts: Rows and ones per configuration of the parents so far.
+        inside: The same of those rows in which the new parent is 1.
+        below: The probability of a one per configuration.
+        prior: What the new rows are smoothed towards, the new parent being 0 and 1.
+        strength: How strongly.
     """
-    n_in[:] = 0.0
-    ones_in[:] = 0.0
+    gain = 0.0
+    for i in range(counts.shape[1]):
+        if counts[0, i] <= NOTHING:
+            continue
+        for value in range(2):
+            n, ones = inside[0, i], inside[1, i]
+            if value == 0:
+                n, ones = counts[0, i] - n, max(counts[1, i] - ones, 0.0)
+            if n > NOTHING:
+                gain += _row_evidence(n, ones, prior[value, i], strength)
+                if prior[value, i] != below[i]:
+                    gain += _log_ratio(n, ones, prior[value, i], below[i])
+    return gain
+
+
+@njit(cache=True, nogil=True)
+def _count(
+    child: np.ndarray, weights: np.ndarray, place: np.ndarray, rows: np.ndarray, counts: np.ndarray
+) -> None:
+    """Rows and ones per configuration, over some rows."""
+    counts[:] = 0.0
     for row in rows:
-        n_in[place[row]] += weights[row]
+        counts[0, place[row]] += weights[row]
         if child[row]:
-            ones_in[place[row]] += weights[row]
-    best, best_strength = -np.inf, strengths[0]
-    for strength in strengths:
-        gain = 0.0
-        for i in range(len(total)):
-            if total[i] > NOTHING:
-                gain += _row_evidence(n_in[i], ones_in[i], below[i], strength)
-                gain += _row_evidence(total[i] - n_in[i], ones[i] - ones_in[i], below[i], strength)
-        if gain > best:
-            best, best_strength = gain, strength
-    return best, best_strength
+            counts[1, place[row]] += weights[row]
 
 
 @njit(cache=True, nogil=True)
@@ -105,11 +104,12 @@ def choose_parents(
     start: np.ndarray,
     rows: np.ndarray,
     base: float,
+    anchors: np.ndarray,
     strengths: np.ndarray,
-    price: float,
+    prices: tuple[float, float, float],
     parents: np.ndarray,
     chosen: np.ndarray,
-) -> tuple[int, float, np.ndarray]:
+) -> tuple[int, float, bool, np.ndarray]:
     """Add the parent of the largest gain, as long as it is worth its price.
 
     Arguments:
@@ -119,45 +119,62 @@ def choose_parents(
         start: Where each column begins in ``rows``.
         rows: The rows in which each column is 1.
         base: The probability of a one without parents.
+        anchors: The probability of a one given that a column is 0 or 1 among all other rows of
+            the table, one row per column; no rows = there are no others.
         strengths: The strengths of smoothing to choose from.
-        price: What a parent must bring.
+        prices: What a first parent, one with an anchor, and a further one must bring.
         parents: Filled with the parents.
         chosen: Filled with the strengths of their rungs.
 
-    Returns the number of parents, the evidence they bring less their price, and the probability
-    of a one for every configuration of the parents (the first parent is the highest digit).
+    Returns the number of parents, the evidence they bring less their price, whether the first rung
+    is smoothed towards its anchor, and the probability of a one for every configuration of the
+    parents (the first parent is the highest digit).
     """
+    everything = np.arange(len(child))
     place = np.zeros(len(child), dtype=np.int32)
-    total, ones = np.empty(1), np.empty(1)
-    _count(child, weights, place, total, ones)
-    below = np.full(1, base)
+    counts, below = np.empty((2, 1)), np.full(1, base)
+    _count(child, weights, place, everything, counts)
     used = np.zeros(len(candidates), dtype=np.bool_)
-    found, width = 0.0, 0
+    found, width, anchored = 0.0, 0, False
     while width < len(parents):
-        n_in, ones_in = np.empty(len(total)), np.empty(len(total))
-        best, winner, winner_strength = price, -1, 0.0
+        price = prices[0] if width == 0 else prices[2]
+        inside, plain = np.empty_like(counts), np.empty_like(counts)
+        plain[0], plain[1] = below, below
+        best, winner, winner_strength, winner_prior = 0.0, -1, 0.0, plain
+        by_anchor = False
         for j in range(len(candidates)):
-            if not used[j]:
-                own = rows[start[candidates[j]] : start[candidates[j] + 1]]
-                gain, strength = _gain(
-                    own, child, weights, place, total, ones, below, strengths, n_in, ones_in
-                )
+            if used[j]:
+                continue
+            own = rows[start[candidates[j]] : start[candidates[j] + 1]]
+            _count(child, weights, place, own, inside)
+            for strength in strengths:
+                gain = _gain(counts, inside, below, plain, strength) - price
                 if gain > best:
-                    best, winner, winner_strength = gain, j, strength
+                    best, winner, winner_strength, winner_prior = gain, j, strength, plain
+                    by_anchor = False
+                if width == 0 and len(anchors) > 0:
+                    anchor = anchors[candidates[j]].copy().reshape(2, 1)
+                    gain = _gain(counts, inside, below, anchor, strength) - prices[1]
+                    if gain > best:
+                        best, winner, winner_strength, winner_prior = gain, j, strength, anchor
+                        by_anchor = True
         if winner < 0:
             break
         used[winner] = True
+        if width == 0:
+            anchored = by_anchor
         parent = candidates[winner]
         parents[width], chosen[width] = parent, winner_strength
         place *= 2
         for row in rows[start[parent] : start[parent + 1]]:
             place[row] += 1
-        total, ones = np.empty(2 * len(below)), np.empty(2 * len(below))
-        _count(child, weights, place, total, ones)
-        refined = np.empty(len(total))
-        for i in range(len(total)):
-            refined[i] = (ones[i] + winner_strength * below[i // 2]) / (total[i] + winner_strength)
-        below = refined
-        found += best - price
+        counts = np.empty((2, 2 * len(below)))
+        _count(child, weights, place, everything, counts)
+        below = winner_prior.T.copy().ravel()
+        for i in range(len(below)):
+            below[i] = (counts[1, i] + winner_strength * below[i]) / (
+                counts[0, i] + winner_strength
+            )
+        found += best
         width += 1
-    return width, found, below
+    return width, found, anchored, below

@@ -18,14 +18,13 @@ import numpy as np
 from numba import njit
 from scipy.special import logsumexp
 
-from fspn.binary.rows import BinaryRows
+from fspn.binary.rows import CERTAIN, BinaryRows
 from fspn.binary.structure import BinaryNetwork, Limits, learn_structure
 
 START_ROUNDS = 20
 START_STRENGTH = 10.0
 ROUNDS = 2
 LEAST_SHARE = 0.01
-CERTAIN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -64,10 +63,11 @@ def learn_mixture(
         sizes = shares.sum(axis=0)
         shares = shares[:, sizes >= min(1.0, sizes.max())]
         weights = (shares.sum(axis=0) + 1.0) / (rows.total + shares.shape[1])
-        parts = [rows.weighted(share, LEAST_SHARE) for share in shares.T]
+        alone = shares.shape[1] == 1
+        parts = [rows] if alone else [rows.weighted(share, LEAST_SHARE) for share in shares.T]
         networks = []
         for k, part in enumerate(parts):
-            networks.append(learn_structure(part, rows.means, limits))
+            networks.append(learn_structure(part, rows, limits))
             report((done + (k + 1) / len(parts)) / rounds)
         mixture = Mixture(weights, tuple(networks), tuple(parts))
         if done < rounds - 1:

@@ -7,6 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+CERTAIN = 1e-6
+
 
 @dataclass(frozen=True)
 class BinaryRows:
@@ -48,7 +50,7 @@ class BinaryRows:
         counts = np.bincount(column, minlength=self.n_columns)
         return np.concatenate([[0], np.cumsum(counts)]), row.astype(np.int32)
 
-    @property
+    @cached_property
     def means(self) -> np.ndarray:
         """The share of ones per column, half a row of each value added."""
         return (self.weights @ self.cells + 0.5) / (self.total + 1.0)
@@ -58,17 +60,24 @@ class BinaryRows:
         kept = weights > least * self.weights
         return BinaryRows(np.ascontiguousarray(self.cells[kept]), weights[kept])
 
-    def information(self) -> np.ndarray:
-        r"""The mutual information of all pairs of columns, times the number of rows, in nats.
-
-        One matrix product counts all pairs; the other three cells of each follow from it.
-        """
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        """The weight of the rows in which two columns are both 1, for all pairs at once."""
         floats = self.cells.astype(np.float32)
         weighted = floats * self.weights[:, None].astype(np.float32)
-        both = (floats.T @ weighted).astype(np.float64)
-        n = self.total
-        one = (np.diag(both) + 0.5) / (n + 1.0)
-        cell = (both + 0.25) / (n + 1.0)
+        return np.asarray((floats.T @ weighted).astype(np.float64))
+
+    def information(self, table: BinaryRows, strength: float) -> np.ndarray:
+        """The mutual information of all pairs of columns, times the number of rows, in nats.
+
+        Arguments:
+            table: The whole table.
+            strength: So many rows like those of the table are added to these.
+        """
+        n = self.total + strength
+        pairs = self.pairs + strength / table.total * table.pairs if strength else self.pairs
+        one = (np.diag(pairs) + 0.5) / (n + 1.0)
+        cell = (pairs + 0.25) / (n + 1.0)
         found = np.zeros_like(cell)
         for left, right, joint in (
             (one, one, cell),
@@ -80,3 +89,18 @@ class BinaryRows:
             found += joint * np.log(joint / np.outer(left, right))
         np.fill_diagonal(found, 0.0)
         return np.asarray(n * np.maximum(found, 0.0))
+
+    def without(self, part: BinaryRows, v: int) -> np.ndarray:
+        r""":math:`\Pr(X_v = 1 \mid X_u = 0)` and :math:`\Pr(X_v = 1 \mid X_u = 1)` for all u.
+
+        From the rows of this table less those of a part of it, two rows like the mean added.
+        """
+        both = np.maximum(self.pairs[v] - part.pairs[v], 0.0)
+        ones = np.maximum(np.diag(self.pairs) - np.diag(part.pairs), both)
+        rest = max(self.total - part.total, 0.0)
+        prior = 2.0 * self.means[v]
+        given_one = (both + prior) / (ones + 2.0)
+        given_zero = (np.maximum(ones[v] - both, 0.0) + prior) / (
+            np.maximum(rest - ones, 0.0) + 2.0
+        )
+        return np.clip(np.column_stack([given_zero, given_one]), CERTAIN, 1 - CERTAIN)

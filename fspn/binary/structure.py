@@ -13,10 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from fspn.binary.evidence import STRENGTHS, choose_parents
-from fspn.binary.rows import BinaryRows
+from fspn.binary.rows import CERTAIN, BinaryRows
 
 BASE_STRENGTH = 10.0
+PRICE = 3.0
+"""The evidence, in nats, that a further parent must bring."""
+ANCHORED_PRICE = 6.0
+"""The same of a first parent whose rows are known from the rest of the table."""
+PAIR_STRENGTH = 10.0
+"""Rows of the whole table that are added to a part's when its columns are compared."""
 CLIQUES_TRIED = 3
+NO_ANCHORS = np.empty((0, 2))
 
 
 @dataclass(frozen=True)
@@ -27,13 +34,11 @@ class Limits:
         max_parents: At most so many parents per variable.
         width: At most so many variables in a clique.
         strengths: The strengths of smoothing that a rung may have.
-        price: The evidence, in nats, that a parent must bring.
     """
 
     max_parents: int
     width: int
     strengths: tuple[float, ...] = STRENGTHS
-    price: float = 3.0
 
 
 @dataclass(frozen=True)
@@ -44,12 +49,14 @@ class Family:
         parents: In the order in which they were found.
         strengths: The strength of the smoothing of each rung.
         base: The probability of a one without parents.
+        anchor: What the two rows of the first rung are smoothed towards; None = the base.
         ones: The probability of a one per configuration of the parents.
     """
 
     parents: tuple[int, ...]
     strengths: tuple[float, ...]
     base: float
+    anchor: tuple[float, float] | None
     ones: np.ndarray
 
 
@@ -61,23 +68,28 @@ class BinaryNetwork:
     families: tuple[Family, ...]
 
 
-def learn_structure(rows: BinaryRows, means: np.ndarray, limits: Limits) -> BinaryNetwork:
+def learn_structure(rows: BinaryRows, table: BinaryRows, limits: Limits) -> BinaryNetwork:
     """The network of some weighted rows.
 
     Arguments:
         rows: The rows and how much each counts.
-        means: The share of ones per column in the whole table; what few rows are smoothed towards.
+        table: The whole table that they are a part of; what few rows are smoothed towards.
         limits: What the network may have.
     """
-    information = rows.information()
-    bases = (rows.weights @ rows.cells + BASE_STRENGTH * means) / (rows.total + BASE_STRENGTH)
+    information = rows.information(table, 0.0 if table is rows else PAIR_STRENGTH)
+    bases = (np.diag(rows.pairs) + BASE_STRENGTH * table.means) / (rows.total + BASE_STRENGTH)
+    bases = np.clip(bases, CERTAIN, 1 - CERTAIN)
     cliques = _Cliques(rows.n_columns, limits.width)
     families: dict[int, Family] = {}
     order = _prim_order(information)
     for v in order:
-        worth = np.maximum(information[v] - limits.price, 0.0)
+        worth = np.maximum(information[v] - PRICE, 0.0)
         options = cliques.promising(worth)
-        found = [_family(rows, v, _sorted(clique, worth), bases[v], limits) for clique in options]
+        anchors = NO_ANCHORS if table is rows else table.without(rows, v)
+        found = [
+            _family(rows, v, _sorted(clique, worth), bases[v], anchors, limits)
+            for clique in options
+        ]
         best = max(range(len(found)), key=lambda i: found[i][1])
         families[v] = found[best][0]
         cliques.add(v, families[v].parents, _sorted(options[best], worth))
@@ -127,14 +139,26 @@ class _Cliques:
 
 
 def _family(
-    rows: BinaryRows, v: int, candidates: np.ndarray, base: float, limits: Limits
+    rows: BinaryRows,
+    v: int,
+    candidates: np.ndarray,
+    base: float,
+    anchors: np.ndarray,
+    limits: Limits,
 ) -> tuple[Family, float]:
+    """The best parents among the candidates, and what they bring.
+
+    A first parent is picked among all columns, a further one among the few of its clique, so the
+    first one costs the logarithm of their number.
+    """
     start, ones = rows.ones
     most = min(limits.max_parents, limits.width - 1)
     parents, strengths = np.empty(most, dtype=np.int64), np.empty(most)
-    width, gain, table = choose_parents(
-        rows.columns[v], rows.weights, candidates, start, ones, base,
-        np.array(limits.strengths), limits.price, parents, strengths,
+    prices = (1.0 + float(np.log(rows.n_columns)), ANCHORED_PRICE, PRICE)
+    width, gain, anchored, table = choose_parents(
+        rows.columns[v], rows.weights, candidates, start, ones, base, anchors,
+        np.array(limits.strengths), prices, parents, strengths,
     )  # fmt: skip
-    family = Family(tuple(parents[:width].tolist()), tuple(strengths[:width].tolist()), base, table)
-    return family, float(gain)
+    chosen = tuple(parents[:width].tolist())
+    anchor = (float(anchors[chosen[0], 0]), float(anchors[chosen[0], 1])) if anchored else None
+    return Family(chosen, tuple(strengths[:width].tolist()), base, anchor, table), float(gain)

@@ -61,7 +61,8 @@ def test_distinct_rows_keep_their_counts() -> None:
 
 def test_information_is_that_of_scikit_learn() -> None:
     cells = chain(20_000, 5, 1)
-    found = BinaryRows.distinct(cells).information() / len(cells)
+    rows = BinaryRows.distinct(cells)
+    found = rows.information(rows, 0.0) / len(cells)
     for i, j in product(range(5), repeat=2):
         if i != j:
             assert found[i, j] == pytest.approx(
@@ -84,30 +85,47 @@ def test_evidence_is_that_of_a_beta_binomial(
     assert _row_evidence(n, ones, below, strength) == pytest.approx(expected, abs=1e-8)
 
 
-def parents_of(cells: np.ndarray, child: int, price: float = 3.0) -> list[int]:
+def chosen(
+    cells: np.ndarray, child: int, anchors: np.ndarray | None = None
+) -> tuple[list[int], bool, np.ndarray]:
     rows = BinaryRows.distinct(cells)
     start, ones = rows.ones
     others = np.array([v for v in range(cells.shape[1]) if v != child])
     parents, strengths = np.empty(4, dtype=np.int64), np.empty(4)
-    width, _, table = choose_parents(
+    width, _, anchored, table = choose_parents(
         rows.columns[child], rows.weights, others, start, ones, rows.means[child],
-        np.array(STRENGTHS), price, parents, strengths,
+        np.empty((0, 2)) if anchors is None else anchors,
+        np.array(STRENGTHS), (3.0, 3.0, 3.0), parents, strengths,
     )  # fmt: skip
     assert len(table) == 2**width
-    return parents[:width].tolist()
+    return parents[:width].tolist(), anchored, table
 
 
 def test_parents_are_those_that_matter() -> None:
     rng = np.random.default_rng(2)
     cells = rng.integers(0, 2, size=(4_000, 8)).astype(np.uint8)
     cells[:, 7] = (cells[:, 2] & cells[:, 5]) ^ (rng.random(4_000) < 0.05)
-    assert sorted(parents_of(cells, 7)) == [2, 5]
+    assert sorted(chosen(cells, 7)[0]) == [2, 5]
+
+
+def test_few_rows_are_smoothed_towards_the_rest_of_the_table() -> None:
+    everything = chain(5_000, 6, 11)
+    few = BinaryRows(everything[:30], np.ones(30))
+    anchors = BinaryRows(everything, np.ones(5_000)).without(few, 1)
+    rest = everything[30:]
+    for value in (0, 1):
+        expected = rest[rest[:, 0] == value, 1].mean()
+        assert anchors[0, value] == pytest.approx(expected, abs=1e-3)
+    (parent, *_), anchored, table = chosen(few.cells, 1, anchors)
+    assert anchored
+    assert len(table) == 2
+    assert table == pytest.approx(anchors[parent], abs=0.1)
 
 
 def test_independent_columns_have_no_parents() -> None:
     cells = np.random.default_rng(3).integers(0, 2, size=(3_000, 10)).astype(np.uint8)
     rows = BinaryRows.distinct(cells)
-    families = learn_structure(rows, rows.means, Limits(6, 8)).families
+    families = learn_structure(rows, rows, Limits(6, 8)).families
     assert sum(len(family.parents) for family in families) <= 1
 
 
@@ -117,7 +135,7 @@ def test_no_elimination_is_wider_than_asked(width: int) -> None:
     hidden = rng.normal(size=(3_000, 3)) @ rng.normal(size=(3, 25))
     cells = (hidden + 0.5 * rng.normal(size=hidden.shape) > 0).astype(np.uint8)
     rows = BinaryRows.distinct(cells)
-    families = learn_structure(rows, rows.means, Limits(10, width)).families
+    families = learn_structure(rows, rows, Limits(10, width)).families
     assert max(len(family.parents) for family in families) > min(width, 3) - 2
     assert elimination_order([f.parents for f in families], [2] * 25)[1] <= 2**width * 1.0001
 
