@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--results", type=Path, default=Path("results"), help="folder that holds runs/")
     add("--rows", type=Path, help="a CSV or Parquet file of rows instead of that folder's")
     add("--out", type=Path, help="where to write (default: the results folder)")
-    add("--experiment", help="the study to report (default: the most complete one)")
+    add("--experiment", help="the study to report (default: reproduce, if there is one)")
     add("--paper", type=Path, default=FOLDER, help="folder of the paper's published numbers")
     add("--freeze", action="store_true", help="keep rows and verdicts under reference/")
     add("--no-tracking", action="store_true", help="do not log the report to MLflow")

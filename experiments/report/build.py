@@ -22,6 +22,7 @@ from experiments.report.comparison import (
     ratios_table,
 )
 from experiments.report.figures import figure2, figure5, figure_batch
+from experiments.report.floor import floor_table
 from experiments.report.gaps import Gap, failed, study_gaps
 from experiments.report.loglik import FAMILY, benchmark_rows, by_rows, by_the_paper, table1
 from experiments.report.names import FAMILIES, LEVELS, SUBJECTS, label
@@ -63,6 +64,7 @@ def build(sources: Sources) -> Report:
     sections = [
         _study(sources, "sparse"),
         _study(sources, "smooth"),
+        _floor(sources),
         _scaling(sources),
         _table1(sources),
         _thresholds(sources),
@@ -132,6 +134,15 @@ def _study(sources: Sources, family: str) -> Section:
 def _experiments(rows: pd.DataFrame) -> str:
     names = sorted(set(rows["experiment"]))
     return ", ".join(names) or "none"
+
+
+def _floor(sources: Sources) -> Section:
+    table = floor_table(sources.rows.table)
+    intro = "How close FSPN comes to what the true structure with fitted tables can reach."
+    if not table.rows:
+        gap = Gap("distance to the floor", "no dataset has rows of fspn, true_dag and another")
+        return Section("floor-section", "The floor", intro, gaps=(gap,))
+    return Section("floor-section", "The floor", intro, tables=(table,))
 
 
 def _scaling(sources: Sources) -> Section:
