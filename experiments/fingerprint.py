@@ -59,9 +59,13 @@ def data_digest(dataset: Dataset) -> str:
 
 @cache
 def commit() -> str:
-    """The git commit of the working tree, with `+` if it was changed; empty outside git."""
+    """The git commit, with `+` if a file outside `results/` was changed; empty outside git."""
     head = _git("rev-parse", "--short=12", "HEAD")
-    return head + "+" if head and _git("status", "--porcelain", "-uno") else head
+    return (
+        head + "+"
+        if head and _git("status", "--porcelain", "-uno", "--", ":/", ":!/results")
+        else head
+    )
 
 
 @cache

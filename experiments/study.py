@@ -29,7 +29,7 @@ class StudyFailed(CompactHydraException):
 
 def run_plan(plan: PlanConfig, given: Sequence[str]) -> None:
     """Run all jobs of a study, then its report. Finished jobs are skipped."""
-    stages = compose_jobs(plan, given)
+    stages = without_repeats(compose_jobs(plan, given))
     first = stages[0][0]
     tracker = tracking.tracker(first.tracking_uri, first.results_dir)
     killed = tracker.recover()
@@ -44,6 +44,18 @@ def run_plan(plan: PlanConfig, given: Sequence[str]) -> None:
         raise StudyFailed(f"{len(failed)} jobs failed ({names}); the reasons are in {logs}")
     if not reported:
         raise StudyFailed("all jobs are recorded, but the report failed: see above")
+
+
+def without_repeats(stages: Sequence[Sequence[JobConfig]]) -> list[list[JobConfig]]:
+    """Every job once: a key given on the command line can make two stages ask for the same."""
+    first: dict[str, int] = {}
+    for number, stage in enumerate(stages):
+        for job in stage:
+            first.setdefault(job.title, number)
+    return [
+        list({job.title: job for job in stage if first[job.title] == number}.values())
+        for number, stage in enumerate(stages)
+    ]
 
 
 def _run_stages(stages: Sequence[Sequence[JobConfig]], workers: int) -> list[str]:

@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 from experiments.config import ConfigError, read_job, read_plan
 from experiments.overrides import key_of, variant_of
 from experiments.plan import compose_jobs, conf_dir, expand
+from experiments.study import without_repeats
 from tests.experiments.tiny import OVERRIDES
 
 CONF = conf_dir()
@@ -191,3 +192,12 @@ def test_the_variant_tells_jobs_apart():
     swept = ["model.tau_low=0.1", "dataset=rdc_65", "seed=3", "plan=null", "tracking.uri=null"]
     assert variant_of([*swept, "hydra/launcher=cores", "results_dir=x"]) == "model.tau_low=0.1"
     assert key_of("++search.grid={}") == "search.grid"
+
+
+def test_stages_that_ask_for_the_same_job_run_it_once():
+    given = ["experiment=reference", "model=independent", "seed=1"]
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        plan = read_plan(compose("config", overrides=given))
+    stages = compose_jobs(plan, given)
+    assert [len(stage) for stage in stages] == [6, 6]
+    assert [len(stage) for stage in without_repeats(stages)] == [6, 0]
