@@ -62,6 +62,31 @@ class Settings:
         return 0.1 if self.alpha is None else self.alpha
 
 
+@dataclass(frozen=True)
+class Group:
+    """A highly correlated group H among the variables of a node.
+
+    Arguments:
+        scope: The variables of the node.
+        high: The positions of H in the scope.
+        others: The positions of W, the variables that H may depend on.
+        dependence: Of all pairs of the scope.
+    """
+
+    scope: Sequence[int]
+    high: np.ndarray
+    others: np.ndarray
+    dependence: np.ndarray
+
+    @property
+    def variables(self) -> list[int]:
+        return [self.scope[i] for i in self.high]
+
+    @property
+    def rest(self) -> list[int]:
+        return [self.scope[i] for i in self.others]
+
+
 Report = Callable[[int], None]
 
 
@@ -141,49 +166,33 @@ class Learner:
         node: Node | None = None
         if len(below):
             node = self.learn(data, [scope[i] for i in below], dependence[np.ix_(below, below)])
-        for group in reversed(groups):
-            node = self._add_group(data, scope, group, below, dependence, node)
-            below = np.union1d(below, group)
+        for high in reversed(groups):
+            node = self._add_group(data, Group(scope, high, below, dependence), node)
+            below = np.union1d(below, high)
         assert node is not None
         return node
 
-    def _add_group(
-        self,
-        data: Slice,
-        scope: Sequence[int],
-        group: np.ndarray,
-        others: np.ndarray,
-        dependence: np.ndarray,
-        left: Node | None,
-    ) -> Node:
+    def _add_group(self, data: Slice, group: Group, left: Node | None) -> Node:
         """One factorize node: H on top of the FSPN of the others."""
-        if self.settings.group == "tables" and all(
-            data.domain[scope[i]].is_coded for i in [*group, *others]
-        ):
-            return self._tables(data, scope, group, others, dependence, left)
-        high, rest = [scope[i] for i in group], [scope[i] for i in others]
-        right = self._conditional(data, high, rest, dependence[np.ix_(group, others)])
+        coded = all(data.domain[v].is_coded for v in [*group.variables, *group.rest])
+        if self.settings.group == "tables" and coded:
+            return self._tables(data, group, left)
+        between = group.dependence[np.ix_(group.high, group.others)]
+        right = self._conditional(data, group.variables, group.rest, between)
         return right if left is None else Factorize(left, right)
 
-    def _tables(
-        self,
-        data: Slice,
-        scope: Sequence[int],
-        group: np.ndarray,
-        others: np.ndarray,
-        dependence: np.ndarray,
-        left: Node | None,
-    ) -> Node:
+    def _tables(self, data: Slice, group: Group, left: Node | None) -> Node:
         """Nested factorize nodes for the group, on top of the FSPN of the others."""
-        low = linked(dependence, self.settings.tau_low)
-        given = others[low[np.ix_(group, others)].any(axis=0)]
-        both = np.concatenate([group, given])
-        strength = np.where(low, dependence, 0.0)[np.ix_(both, both)]
-        strength[len(group) :] = 0.0
+        high, others = group.high, group.others
+        low = linked(group.dependence, self.settings.tau_low)
+        given = others[low[np.ix_(high, others)].any(axis=0)]
+        both = np.concatenate([high, given])
+        strength = np.where(low, group.dependence, 0.0)[np.ix_(both, both)]
+        strength[len(high) :] = 0.0
         node = fit_network(
             data,
-            [scope[i] for i in group],
-            [scope[i] for i in given],
+            group.variables,
+            [group.scope[i] for i in given],
             strength,
             self.settings.max_parents,
             self.settings.max_cells,
@@ -192,7 +201,7 @@ class Learner:
             left if len(given) else None,
             self.settings.offsets,
         )
-        self.report(data.n_rows * len(group))
+        self.report(data.n_rows * len(high))
         return node if len(given) or left is None else product_of([left, node])
 
     def _uni_leaf(self, data: Slice, variable: int) -> UniLeaf:

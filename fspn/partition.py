@@ -44,11 +44,20 @@ def kmeans(features: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray
     sample = features
     if len(features) > MAX_FIT_ROWS:
         sample = features[np.sort(rng.choice(len(features), MAX_FIT_ROWS, replace=False))]
-    if len(np.unique(sample, axis=0)) <= k:
+    if _has_at_most(k, sample):
         return np.unique(features, axis=0, return_inverse=True)[1].ravel() % k
     # One thread: sums in a fixed order, so that the labels do not depend on the machine.
     with _thread_pools().limit(limits=1):
         return model.fit(sample).predict(features)
+
+
+def _has_at_most(k: int, points: np.ndarray) -> bool:
+    """Whether no more than k points differ; sorting them all would take longer than clustering."""
+    for _ in range(k):
+        if not len(points):
+            break
+        points = points[(points != points[0]).any(axis=1)]
+    return not len(points)
 
 
 @cache
@@ -104,6 +113,8 @@ def greedy(
     strength = oracle.matrix(columns, [data.column(v) for v in given]).max(axis=0)
     for position in np.argsort(-strength, kind="stable"):
         cuts = _candidate_cuts(data, given[position], tries, rng)
+        if len(cuts) == 1:
+            return cuts[0]
         if cuts:
             return min(cuts, key=lambda cut: _left_over(data, cut, targets, given, oracle))
     return None

@@ -25,6 +25,8 @@ START_ROUNDS = 20
 START_STRENGTH = 10.0
 ROUNDS = 2
 LEAST_SHARE = 0.01
+BELOW_ONE = float(np.nextafter(1.0, 0.0))
+"""What a probability that rounds to 1 counts as: the other value is unlikely, never impossible."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def log_likelihood(network: BinaryNetwork, cells: np.ndarray) -> np.ndarray:
     parent_start = np.concatenate([[0], np.cumsum([len(f.parents) for f in families])])
     table_start = np.concatenate([[0], np.cumsum([len(f.ones) for f in families])])
     parents = np.array([p for f in families for p in f.parents], dtype=np.int64)
-    ones = np.concatenate([f.ones for f in families])
+    ones = np.minimum(np.concatenate([f.ones for f in families]), BELOW_ONE)
     out = np.empty(len(cells))
     _sum_rows(
         np.ascontiguousarray(cells), parent_start, parents, table_start,

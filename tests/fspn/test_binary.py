@@ -13,9 +13,9 @@ from sklearn.metrics import mutual_info_score
 from fspn import FSPN
 from fspn.binary.build import mixture_node
 from fspn.binary.evidence import STRENGTHS, _log_gamma, _row_evidence, choose_parents
-from fspn.binary.mixture import learn_mixture
+from fspn.binary.mixture import learn_mixture, log_likelihood
 from fspn.binary.rows import BinaryRows
-from fspn.binary.structure import Limits, learn_structure
+from fspn.binary.structure import BinaryNetwork, Family, Limits, learn_structure
 from fspn.event import CodeRange, Events
 from fspn.infer import log_probability
 from fspn.nodes import Sum
@@ -120,6 +120,22 @@ def test_few_rows_are_smoothed_towards_the_rest_of_the_table() -> None:
     assert anchored
     assert len(table) == 2
     assert table == pytest.approx(anchors[parent], abs=0.1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_rounds_to_certain_is_scored_without_a_warning() -> None:
+    """Each rung leaves less to the value that was never seen, until its probability rounds to 0."""
+    cells = np.random.default_rng(2).integers(0, 2, size=(200_000, 5)).astype(np.uint8)
+    cells[:, 4] = cells[:, :4].any(axis=1)
+    parents, _, table = chosen(cells, 4)
+    assert sorted(parents) == [0, 1, 2, 3]
+    assert table.max() == 1.0
+    root = Family((), (), 0.5, None, np.array([0.5]))
+    child = Family(tuple(parents), (1.0,) * 4, 0.5, None, table)
+    network = BinaryNetwork(tuple(range(5)), (*[root] * 4, child))
+    seen, unseen = log_likelihood(network, np.array([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]], np.uint8))
+    assert seen == pytest.approx(4 * np.log(0.5))
+    assert -60 < unseen < -30
 
 
 def test_independent_columns_have_no_parents() -> None:

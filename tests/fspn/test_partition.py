@@ -12,7 +12,16 @@ from fspn.data import Slice
 from fspn.dependence import RDC, Column, Corrected
 from fspn.domain import infer_domain
 from fspn.event import Codes, Interval, Span
-from fspn.partition import MAX_FIT_ROWS, Cut, cut_at, greedy, kmeans, kmeans_grid, row_features
+from fspn.partition import (
+    MAX_FIT_ROWS,
+    Cut,
+    _has_at_most,
+    cut_at,
+    greedy,
+    kmeans,
+    kmeans_grid,
+    row_features,
+)
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -32,6 +41,16 @@ class Told:
 
     def matrix(self, first: Sequence[Column], second: Sequence[Column]) -> np.ndarray:
         return np.tile(self.strength, (len(first), 1))
+
+
+class Counted(Told):
+    """The same, and how often it was asked."""
+
+    calls = 0
+
+    def matrix(self, first: Sequence[Column], second: Sequence[Column]) -> np.ndarray:
+        self.calls += 1
+        return super().matrix(first, second)
 
 
 class TestKMeans:
@@ -54,6 +73,13 @@ class TestKMeans:
         assert len(np.unique(labels)) == distinct
         for value in range(distinct):
             assert len(set(labels[points[:, 0] == value])) == 1
+
+
+    @pytest.mark.parametrize("k", [1, 2, 3])
+    @pytest.mark.parametrize("distinct", [0, 1, 2, 3, 4])
+    def test_few_points_are_those_of_sorting(self, k: int, distinct: int) -> None:
+        points = rng().permutation(np.repeat(rng(1).normal(size=(distinct, 7)), 9, axis=0))
+        assert _has_at_most(k, points) == (len(np.unique(points, axis=0)) <= k)
 
 
 def test_features_are_standardised_or_one_hot() -> None:
@@ -146,6 +172,14 @@ class TestGreedy:
         assert cut is not None
         assert cut.cells == (Span(0, 2), Span(3, 4))
 
+    def test_the_only_cut_there_is_needs_no_measure(self) -> None:
+        table = pd.DataFrame({"t": rng().integers(0, 3, 50), "g": [0, 1] * 25})
+        oracle = Counted((0.9,))
+        cut = greedy(slice_of(table), [0], [1], oracle, rng())
+        assert cut is not None
+        assert cut.cells == (Span(0, 0), Span(1, 1))
+        assert oracle.calls == 1, "once, to find the attribute"
+
     def test_single_values_cannot_be_cut(self) -> None:
         table = pd.DataFrame({"t": rng().integers(0, 3, 50), "g": [1] * 50, "h": ["x"] * 50})
         assert greedy(slice_of(table), [0], [1, 2], RDC(), rng()) is None
@@ -187,6 +221,14 @@ class TestKMeansGrid:
         cut = kmeans_grid(slice_of(table), [1], [0], RDC(), rng())
         assert cut is not None
         assert isinstance(cut.cells[0], Codes)
+
+    def test_the_only_cut_there_is_needs_no_measure(self) -> None:
+        table = pd.DataFrame({"t": rng().integers(0, 3, 50), "g": [0, 1] * 25})
+        oracle = Counted((0.9,))
+        cut = greedy(slice_of(table), [0], [1], oracle, rng())
+        assert cut is not None
+        assert cut.cells == (Span(0, 0), Span(1, 1))
+        assert oracle.calls == 1, "once, to find the attribute"
 
     def test_single_values_cannot_be_cut(self) -> None:
         table = pd.DataFrame({"g": [4] * 60, "t": [0, 1, 1] * 20})
