@@ -11,7 +11,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from baselines.chow_liu_tree import ChowLiuTree
-from experiments.config import JobConfig, read_job
+from experiments.config import JobConfig, read_job, read_plan
 from experiments.datasets import debd_files
 from experiments.datasets.debd_files import format_text
 from experiments.job import run_job
@@ -19,6 +19,7 @@ from experiments.locks import Machine
 from experiments.overrides import variant_of
 from experiments.plan import conf_dir
 from experiments.records import Store, collect
+from experiments.report.paper import TABLE1_NAMES
 from tests.benchmarks import made_up
 
 SPLITS = {"train": 600, "valid": 150, "test": 200}
@@ -63,7 +64,21 @@ def test_a_job_keeps_the_score_of_every_test_row(folder: Path) -> None:
     assert len(collect(config.results_dir)) == 1
 
 
-@pytest.mark.parametrize("model", ["independent", "chow_liu", "spn_tree", "fspn", "fspn_paper"])
+MODELS = [
+    *("independent", "bn_tree", "chow_liu", "mixture_trees", "spn_tree"),
+    *("fspn_paper", "fspn", "fspn_ensemble"),
+]
+
+
+def test_the_study_names_every_model_on_every_benchmark() -> None:
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        plan = read_plan(compose("config", overrides=["experiment=table1"]))
+    (stage,) = plan.stages
+    assert list(stage["model"]) == MODELS
+    assert sorted(stage["dataset.name"]) == sorted(TABLE1_NAMES)
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_every_model_of_the_study_runs(folder: Path, model: str) -> None:
     outcome = run_job(job(folder, model, "search.max_settings=1"))
     assert outcome.row.status == "ok", outcome.row.error

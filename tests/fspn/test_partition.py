@@ -74,7 +74,6 @@ class TestKMeans:
         for value in range(distinct):
             assert len(set(labels[points[:, 0] == value])) == 1
 
-
     @pytest.mark.parametrize("k", [1, 2, 3])
     @pytest.mark.parametrize("distinct", [0, 1, 2, 3, 4])
     def test_few_points_are_those_of_sorting(self, k: int, distinct: int) -> None:
