@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from fspn.columns import ones_together
 from fspn.counts import CellCounter, Filled, code_counts, contingency, joint_ranks
 
 MAX_PAIR_CELLS = 4_000_000
@@ -88,6 +90,14 @@ class TableCounts:
             self._pairs[low, high] = table
         table = self._pairs[low, high]
         return table if row < column else table.T
+
+    @cached_property
+    def ones_together(self) -> np.ndarray | None:
+        """How often two variables are both 1, for all pairs; None where one has more values."""
+        if any(size != 2 for size in self.table.sizes):
+            return None
+        columns = [codes.__getitem__ for codes in self.table.codes]
+        return ones_together(columns, None, self.table.n_rows)[0].astype(np.int64)
 
     def cells(self, child: int, parents: tuple[int, ...]) -> ParentCells:
         """The filled cells of a child under its parents; a row's last digit is the last parent."""

@@ -77,6 +77,21 @@ def phi_matrix(first: Sequence[Bits], second: Sequence[Bits] | None, n_rows: int
         second: Those of the other; None = the same ones.
         n_rows: The number of rows.
     """
+    both, ones_first, ones_second = ones_together(first, second, n_rows)
+    spread = np.outer(ones_first * (n_rows - ones_first), ones_second * (n_rows - ones_second))
+    difference = n_rows * both - np.outer(ones_first, ones_second)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        phi = np.abs(difference) / np.sqrt(spread)
+    return np.where(spread > 0, np.minimum(phi, 1.0), 0.0)
+
+
+def ones_together(
+    first: Sequence[Bits], second: Sequence[Bits] | None, n_rows: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """In how many rows two binary columns are both 1, for all pairs, and each of them alone.
+
+    Arguments as in :func:`phi_matrix`.
+    """
     widest = max(len(first), 0 if second is None else len(second), 1)
     step = max(BLOCK_CELLS // widest, 1024)
     both = np.zeros((len(first), len(first if second is None else second)))
@@ -88,11 +103,7 @@ def phi_matrix(first: Sequence[Bits], second: Sequence[Bits] | None, n_rows: int
         both += left @ right.T
         ones_first += left.sum(axis=1, dtype=np.float64)
         ones_second += right.sum(axis=1, dtype=np.float64)
-    spread = np.outer(ones_first * (n_rows - ones_first), ones_second * (n_rows - ones_second))
-    difference = n_rows * both - np.outer(ones_first, ones_second)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        phi = np.abs(difference) / np.sqrt(spread)
-    return np.where(spread > 0, np.minimum(phi, 1.0), 0.0)
+    return both, ones_first, ones_second
 
 
 def _stack(columns: Sequence[Bits], block: slice) -> np.ndarray:

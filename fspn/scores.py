@@ -43,6 +43,7 @@ class LocalScores:
         self.price = price
         self._cache: dict[tuple[int, tuple[int, ...]], float] = {}
         self._singles: dict[tuple[int, int], float] = {}
+        self._binary_singles: dict[int, list[float]] = {}
         self._room = np.zeros(0, dtype=np.int64)
         self.counts = TableCounts(table)
         self.laws = Laws(self.counts)
@@ -61,9 +62,9 @@ class LocalScores:
     def _score(self, child: int, parents: tuple[int, ...]) -> float:
         if not parents:
             return self._marginal_scores[child]
-        first = max(parents, key=lambda p: self._single(child, p))
         if len(parents) == 1 and self.laws.coefficients(child, parents) is None:
-            return self._single(child, first)
+            return self._single(child, parents[0])
+        first = max(parents, key=lambda p: self._single(child, p))
         ordered = (*(p for p in parents if p != first), first)
         cells = self.counts.cells(child, ordered)
         score = self._single(child, first)
@@ -73,11 +74,22 @@ class LocalScores:
 
     def _single(self, child: int, parent: int) -> float:
         """The score of the table of one parent."""
+        if self.counts.ones_together is not None:
+            return self._binary_row(child, self.counts.ones_together)[parent]
         if (child, parent) not in self._singles:
             cells = self.counts.cells(child, (parent,))
             gain = self._gain(cells, self._marginal[child][cells.codes])
             self._singles[child, parent] = self._marginal_scores[child] + gain
         return self._singles[child, parent]
+
+    def _binary_row(self, child: int, ones_together: np.ndarray) -> list[float]:
+        """The same of all parents at once, where all variables have two values."""
+        if child not in self._binary_singles:
+            gains = _binary_gains(
+                child, ones_together, self.table.n_rows, self._marginal[child], self.alpha
+            )
+            self._binary_singles[child] = (self._marginal_scores[child] + gains).tolist()
+        return self._binary_singles[child]
 
     def _table_gain(self, cells: ParentCells, child: int, first: int) -> float:
         """What further parents gain over the rows of the first, which is the cells' last one."""
@@ -146,6 +158,39 @@ def _gain(
             gain -= lgamma(n + alpha) - nothing
             totals[rows[i]] = 0
     return gain
+
+
+@njit(cache=True, nogil=True)
+def _binary_gains(
+    child: int, ones_together: np.ndarray, n: int, marginal: np.ndarray, alpha: float
+) -> np.ndarray:
+    """The gain of every variable as the child's only parent, all of them of two values.
+
+    Arguments:
+        child: The child.
+        ones_together: In how many rows two variables are both 1.
+        n: The number of rows.
+        marginal: The child's own probabilities.
+        alpha: The strength of the rows.
+    """
+    gains = np.empty(len(ones_together))
+    rows, counts = np.empty(4, dtype=np.int64), np.empty(4, dtype=np.int64)
+    base, totals = np.empty(4), np.zeros(2, dtype=np.int64)
+    table = np.empty((2, 2), dtype=np.int64)
+    for parent in range(len(gains)):
+        both = ones_together[child, parent]
+        table[1, 1] = both
+        table[1, 0] = ones_together[parent, parent] - both
+        table[0, 1] = ones_together[child, child] - both
+        table[0, 0] = n - table[1, 1] - table[1, 0] - table[0, 1]
+        filled = 0
+        for u in range(2):
+            for x in range(2):
+                if table[u, x] > 0:
+                    rows[filled], counts[filled], base[filled] = u, table[u, x], marginal[x]
+                    filled += 1
+        gains[parent] = _gain(rows[:filled], counts[:filled], base[:filled], totals, alpha)
+    return gains
 
 
 @njit(cache=True, nogil=True)

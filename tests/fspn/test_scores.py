@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import permutations
 from math import lgamma, log
 
 import numpy as np
 import pytest
 
 from fspn import cells
-from fspn.cells import CodedTable
+from fspn.cells import CodedTable, TableCounts
 from fspn.scores import LocalScores
 
 ALPHA = 2.0
@@ -128,3 +129,23 @@ class TestLaws:
         assert laws.coefficients(1, (0,)) is None
         assert laws.coefficients(1, (0, 2)) is None
         assert laws.coefficients(0, (1, 2)) is None
+
+
+@pytest.mark.parametrize("n", [1, 30, 3_000])
+def test_two_valued_columns_at_once_equal_one_pair_after_the_other(
+    n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = [(np.random.default_rng(v).random(n) < v / 8).astype(np.uint8) for v in range(9)]
+    codes.append(codes[4] ^ codes[7])
+    table = CodedTable(codes, [2] * 10, [np.arange(2)] * 10)
+    fast = LocalScores(table)
+    assert fast.counts.ones_together is not None
+    monkeypatch.setattr(TableCounts, "ones_together", None)
+    slow = LocalScores(table)
+    for child, parent in permutations(range(10), 2):
+        assert fast.score(child, (parent,)) == slow.score(child, (parent,))
+    assert fast.score(9, (4, 7)) == slow.score(9, (4, 7))
+
+
+def test_more_values_are_counted_pair_by_pair() -> None:
+    assert LocalScores(table_of()).counts.ones_together is None
