@@ -9,9 +9,23 @@ from math import exp
 import numpy as np
 from numba import njit, prange
 
+from fspn.code_kernels import codes_of_box
 from fspn.dense_kernels import new_dense_state
 from fspn.kernels import kernel, new_state
 from fspn.tree_kernels import FRAME, evaluate
+
+
+@njit(cache=True, nogil=True)
+def new_workspace(m, depth):
+    """What :func:`fspn.tree_kernels.evaluate` writes to, apart from the buffer."""
+    return (
+        np.zeros(m, dtype=np.bool_),
+        np.empty((depth[0], FRAME), dtype=np.int64),
+        np.empty((depth[0], 2)),
+        np.empty(depth[1], dtype=np.int64),
+        *new_state(depth[2]),
+        *new_dense_state(depth[2]),
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -19,17 +33,20 @@ def run_events(
     root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffer, first, out
 ):
     """The log-probability of every event, one after the other; > 0 asks for a larger buffer."""
-    keep = np.zeros(lower.shape[1], dtype=np.bool_)
-    frames = np.empty((depth[0], FRAME), dtype=np.int64)
-    partial = np.empty((depth[0], 2))
-    saved = np.empty(depth[1], dtype=np.int64)
-    V, F, W = new_state(depth[2])
-    B, G, P = new_dense_state(depth[2])
+    workspace = new_workspace(lower.shape[1], depth)
+    program = (root, ints, tables, numbers)
+    return _each_event(program, lower, upper, w, weights, sizes, buffer, first, workspace, out)
+
+
+# The loops allocate nothing and so do without reference counts.
+
+
+@kernel()
+def _each_event(program, lower, upper, w, weights, sizes, buffer, first, workspace, out):
     for q in range(lower.shape[0]):
         value, need = evaluate(
-            root, ints, tables, numbers, lower[q], upper[q], w[q], weights, sizes, keep,
-            buffer, first, frames, partial, saved, V, F, W, B, G, P,
-        )  # fmt: skip
+            *program, lower[q], upper[q], w[q], weights, sizes, buffer, first, *workspace
+        )
         if need > 0:
             return need
         out[q] = value
@@ -55,80 +72,32 @@ def run_events_parallel(
 
 @njit(cache=True, nogil=True)
 def run_boxes(
-    root, ints, tables, numbers, sizes, depth, lower, upper, values, starts, buffer, first, out
-):
+    root, ints, tables, numbers, sizes, depth,
+    lower, upper, values, starts, runs, buffer, first, out,
+):  # fmt: skip
     """Boxes of values: codes are looked up on the way. NaN and infinities leave a side open."""
     m = lower.shape[1]
-    low = np.empty((1, m), dtype=np.int64)
-    high = np.empty((1, m), dtype=np.int64)
-    w = np.full(m, -1, dtype=np.int64)
-    weights = np.zeros(1)
-    keep = np.zeros(m, dtype=np.bool_)
-    frames = np.empty((depth[0], FRAME), dtype=np.int64)
-    partial = np.empty((depth[0], 2))
-    saved = np.empty(depth[1], dtype=np.int64)
-    V, F, W = new_state(depth[2])
-    B, G, P = new_dense_state(depth[2])
+    codes = np.empty((2, m), dtype=np.int64)
+    unweighted = (np.full(m, -1, dtype=np.int64), np.zeros(1))
+    program, coding = (root, ints, tables, numbers), (values, starts, runs)
+    workspace = new_workspace(m, depth)
+    return _each_box(
+        program, lower, upper, coding, codes, unweighted, sizes, buffer, first, workspace, out
+    )
+
+
+@kernel()
+def _each_box(
+    program, lower, upper, coding, codes, unweighted, sizes, buffer, first, workspace, out
+):
+    low, high = codes[0], codes[1]
     for q in range(lower.shape[0]):
-        _codes_of(lower[q], upper[q], values, starts, low[0], high[0])
-        value, need = evaluate(
-            root, ints, tables, numbers, low[0], high[0], w, weights, sizes, keep,
-            buffer, first, frames, partial, saved, V, F, W, B, G, P,
-        )  # fmt: skip
+        codes_of_box(lower, upper, q, *coding, low, high)
+        value, need = evaluate(*program, low, high, *unweighted, sizes, buffer, first, *workspace)
         if need > 0:
             return need
         out[q] = value
     return 0
-
-
-@njit(cache=True, nogil=True)
-def codes_of_boxes(lower, upper, values, starts):
-    """The first and last codes of boxes of values."""
-    low = np.empty(lower.shape, dtype=np.int64)
-    high = np.empty(lower.shape, dtype=np.int64)
-    for q in range(lower.shape[0]):
-        _codes_of(lower[q], upper[q], values, starts, low[q], high[q])
-    return low, high
-
-
-@kernel()
-def _codes_of(lower, upper, values, starts, low, high):
-    for v in range(len(lower)):
-        start, end = starts[v], starts[v + 1]
-        a, b = lower[v], upper[v]
-        if a == b:
-            found = _first_not_below(values, start, end, a)
-            low[v] = found - start
-            high[v] = low[v] if found < end and values[found] == a else low[v] - 1
-        else:
-            low[v] = 0 if np.isnan(a) else _first_not_below(values, start, end, a) - start
-            high[v] = (end if np.isnan(b) else _first_above(values, start, end, b)) - start - 1
-
-
-@kernel()
-def _first_not_below(values, first, last, x):
-    # Most domains are runs of integers.
-    steps = x - values[first]
-    if 0.0 <= steps < last - first and values[first + np.int64(steps)] == x:
-        return first + np.int64(steps)
-    while first < last:
-        middle = (first + last) >> 1
-        if values[middle] < x:
-            first = middle + 1
-        else:
-            last = middle
-    return first
-
-
-@kernel()
-def _first_above(values, first, last, x):
-    while first < last:
-        middle = (first + last) >> 1
-        if values[middle] <= x:
-            first = middle + 1
-        else:
-            last = middle
-    return first
 
 
 @njit(cache=True, nogil=True)
@@ -142,30 +111,33 @@ def run_conditionals(root, ints, tables, numbers, sizes, depth, pairs, n, buffer
     m = len(sizes)
     low = np.empty((2, m), dtype=np.int64)
     high = np.empty((2, m), dtype=np.int64)
-    w = np.full(m, -1, dtype=np.int64)
-    weights = np.zeros(1)
-    keep = np.zeros(m, dtype=np.bool_)
-    frames = np.empty((depth[0], FRAME), dtype=np.int64)
-    partial = np.empty((depth[0], 2))
-    saved = np.empty(depth[1], dtype=np.int64)
-    V, F, W = new_state(depth[2])
-    B, G, P = new_dense_state(depth[2])
+    unweighted = (np.full(m, -1, dtype=np.int64), np.zeros(1))
+    program, workspace = (root, ints, tables, numbers), new_workspace(m, depth)
+    return _each_question(
+        program, pairs, n, low, high, unweighted, sizes, buffer, first, workspace, out
+    )
+
+
+@kernel()
+def _each_question(program, pairs, n, low, high, unweighted, sizes, buffer, first, workspace, out):
     place, n_impossible = 0, 0
-    logs = np.empty(2)
     for q in range(n):
         place = _read_question(pairs, place, sizes, low, high)
-        for event in range(2):
-            logs[event], need = evaluate(
-                root, ints, tables, numbers, low[event], high[event], w, weights, sizes, keep,
-                buffer, first, frames, partial, saved, V, F, W, B, G, P,
-            )  # fmt: skip
-            if need > 0:
-                return need, 0
-        if logs[1] == -np.inf:
+        given, need = evaluate(
+            *program, low[1], high[1], *unweighted, sizes, buffer, first, *workspace
+        )
+        if need > 0:
+            return need, 0
+        if given == -np.inf:
             n_impossible += 1
             out[q] = np.nan
-        else:
-            out[q] = exp(logs[0] - logs[1])
+            continue
+        both, need = evaluate(
+            *program, low[0], high[0], *unweighted, sizes, buffer, first, *workspace
+        )
+        if need > 0:
+            return need, 0
+        out[q] = exp(both - given)
     return 0, n_impossible
 
 

@@ -29,6 +29,7 @@ from fspn.line_kernels import (
     multiply_vectors,
     sum_to_number,
 )
+from fspn.vector_kernels import lowest_bit
 
 MAX_VARIABLES = 62
 
@@ -56,7 +57,7 @@ def new_dense_state(k):
     return variables, factors, np.empty((4, 3 * k + 1), dtype=np.int64)
 
 
-@kernel()
+@kernel(forceinline=True)
 def _read_event(ints, block, lo, hi, w, B):
     """The event on the block's variables; returns the tables that matter as bits, or -1."""
     needed = np.int64(0)
@@ -67,13 +68,14 @@ def _read_event(ints, block, lo, hi, w, B):
         if low > high:
             return -1
         B[LOW, r], B[EXTENT, r], B[HEAD, r] = low, high - low + 1, -1
-        if low > 0 or high < ints[np.uintp(var + CODES)] - 1 or w[v] >= 0:
-            needed |= ints[np.uintp(var + ANCESTORS)]
+        # No branches: which variables are constrained, or open, changes from event to event.
+        says = (low > 0) | (high < ints[np.uintp(var + CODES)] - 1) | (w[v] >= 0)
+        needed |= ints[np.uintp(var + ANCESTORS)] & -np.int64(says)
         var += VARIABLE
     return needed
 
 
-@kernel()
+@kernel(forceinline=True)
 def _open_table(ints, table, B, G, f):
     """The table as factor f; returns the variable that is summed out first, -1 for a number."""
     at, bits, first = ints[np.uintp(table + START)], np.int64(0), -1
@@ -81,27 +83,32 @@ def _open_table(ints, table, B, G, f):
     for _ in range(ints[np.uintp(table + N_DIMS)]):
         d, stride = ints[np.uintp(entry)], ints[np.uintp(entry + 1)]
         at += B[LOW, np.uintp(d)] * stride
-        if B[EXTENT, np.uintp(d)] > 1:
-            if bits == 0:
-                first = d
-            bits |= np.int64(1) << d
-            G[np.uintp(f), np.uintp(STRIDE + d)] = stride
+        is_open = np.int64(B[EXTENT, np.uintp(d)] > 1)
+        first = d if is_open > (bits != 0) else first
+        bits |= is_open << d
+        G[np.uintp(f), np.uintp(STRIDE + d)] = stride
         entry += 2
     G[np.uintp(f), AT], G[np.uintp(f), BITS] = at, bits
     return first
 
 
-@kernel()
+@kernel(forceinline=True)
 def _weigh(B, G, f, r, place, weights, buffer, top):
     """The event's weights of an open variable as factor f."""
     for x in range(B[EXTENT, r]):
         buffer[top + x] = weights[place + B[LOW, r] + x]
     G[f, AT], G[f, BITS], G[f, STRIDE + r] = top, np.int64(1) << r, 1
+
+
+@kernel(forceinline=True)
+def _wait(B, G, f, r):
+    """Put factor f on the list of those that wait for variable r; returns r as a bit."""
     G[f, LINK] = B[HEAD, r]
     B[HEAD, r] = f
+    return np.int64(1) << r
 
 
-@kernel()
+@kernel(forceinline=True)
 def _gather(B, G, P, r):
     """The factors that wait for variable r as columns of P; returns (how many, their bits)."""
     n, bits = 0, np.int64(0)
@@ -114,14 +121,14 @@ def _gather(B, G, P, r):
     return n, bits & ~(np.int64(1) << r)
 
 
-@kernel()
-def _shape(B, G, f, r, k, bits):
+@kernel(forceinline=True)
+def _shape(B, G, f, bits):
     """Dimensions and strides of result f; returns (number of dimensions, cells)."""
     n = 0
-    for d in range(r + 1, k):
-        if (bits >> d) & 1:
-            B[DIM, n], B[COUNT, n] = d, 0
-            n += 1
+    while bits != 0:
+        B[DIM, n], B[COUNT, n] = lowest_bit(bits), 0
+        bits &= bits - 1
+        n += 1
     cells = 1
     for place in range(n - 1, -1, -1):
         d = B[DIM, place]
@@ -130,14 +137,14 @@ def _shape(B, G, f, r, k, bits):
     return n, cells
 
 
-@kernel()
+@kernel(forceinline=True)
 def _swap(P, i, j):
     """Exchange two factors of a step."""
     for row in range(4):
         P[row, i], P[row, j] = P[row, j], P[row, i]
 
 
-@kernel()
+@kernel(forceinline=True)
 def _lines_first(G, P, n, h, outer):
     """Put the factors over the innermost dimension h in front; returns how many they are.
 
@@ -156,7 +163,7 @@ def _lines_first(G, P, n, h, outer):
     return n_lines
 
 
-@kernel()
+@kernel(forceinline=True)
 def _next_line(B, G, P, n, n_dims):
     """Move all factors to the next line of the result."""
     for place in range(n_dims - 2, -1, -1):
@@ -173,7 +180,7 @@ def _next_line(B, G, P, n, n_dims):
         B[COUNT, place] = 0
 
 
-@kernel()
+@kernel(forceinline=True)
 def _changing(G, P, first, n, outer):
     """Whether one of the factors first .. n - 1 moves from line to line of the result."""
     bits = np.int64(0)
@@ -182,7 +189,7 @@ def _changing(G, P, first, n, outer):
     return bits & outer != 0
 
 
-@kernel(fastmath=REORDER)
+@kernel(fastmath=REORDER, forceinline=True)
 def _sum_out(B, G, P, n, n_dims, r, start, cells, buffer):
     """Sum variable r out of the gathered factors; returns the sum of the result's cells.
 
@@ -197,8 +204,8 @@ def _sum_out(B, G, P, n, n_dims, r, start, cells, buffer):
         outer |= np.int64(1) << B[DIM, place]
     n_lines, length, end = _lines_first(G, P, n, h, outer), B[EXTENT, h], start + cells
     b, matrix = end + 8, end + 8 + extent
-    again = _changing(G, P, n_lines, n, outer)
-    again_lines = _changing(G, P, 1, n_lines, outer)
+    again = outer != 0 and _changing(G, P, n_lines, n, outer)
+    again_lines = outer != 0 and n_lines > 2 and _changing(G, P, 1, n_lines, outer)
     multiply_vectors(P, n_lines, n, extent, b, buffer)
     P[PLACE, n], P[DOWN, n], P[ALONG, n] = matrix, length, 1
     for line in range(start, end, length):
@@ -223,21 +230,19 @@ def _sum_out(B, G, P, n, n_dims, r, start, cells, buffer):
 @kernel()
 def sum_block(ints, block, lo, hi, w, weights, B, G, P, buffer, top):
     """The log-probability of an event on a dense block; a second value > 0 asks for more buffer."""
-    k = ints[block + SIZE]
     needed = _read_event(ints, block, lo, hi, w, B)
     if needed < 0:
         return -np.inf, 0
-    scale, product, f = 0.0, 1.0, 0
-    for r in range(k):
-        if not (needed >> r) & 1:
-            continue
+    scale, product, f, waiting = 0.0, 1.0, 0, np.int64(0)
+    while needed != 0:
+        r = lowest_bit(needed)
+        needed &= needed - 1
         var = block + VARIABLES + VARIABLE * r
         first = _open_table(ints, ints[var + TABLE], B, G, f)
         if first < 0:
             product *= buffer[G[f, AT]]
         else:
-            G[f, LINK] = B[HEAD, first]
-            B[HEAD, first] = f
+            waiting |= _wait(B, G, f, first)
             f += 1
         place = w[ints[var + GLOBAL]]
         if place >= 0:
@@ -247,6 +252,7 @@ def sum_block(ints, block, lo, hi, w, weights, B, G, P, buffer, top):
                 return 0.0, top + B[EXTENT, r]
             else:
                 _weigh(B, G, f, r, place, weights, buffer, top)
+                waiting |= _wait(B, G, f, r)
                 top += B[EXTENT, r]
                 f += 1
         if product < TINY:
@@ -254,11 +260,11 @@ def sum_block(ints, block, lo, hi, w, weights, B, G, P, buffer, top):
                 return -np.inf, 0
             scale += log(product)
             product = 1.0
-    for r in range(k):
-        if B[HEAD, r] < 0:
-            continue
+    while waiting != 0:
+        r = lowest_bit(waiting)
+        waiting &= waiting - 1
         n, bits = _gather(B, G, P, r)
-        n_dims, cells = _shape(B, G, f, r, k, bits)
+        n_dims, cells = _shape(B, G, f, bits)
         start, top = top, top + cells
         room = top + 16 + B[EXTENT, r]
         if n_dims > 0:
@@ -278,7 +284,7 @@ def sum_block(ints, block, lo, hi, w, weights, B, G, P, buffer, top):
                 scale += log(product)
                 product = 1.0
         else:
-            G[f, AT], G[f, BITS], G[f, LINK] = start, bits, B[HEAD, B[DIM, 0]]
-            B[HEAD, B[DIM, 0]] = f
+            G[f, AT], G[f, BITS] = start, bits
+            waiting |= _wait(B, G, f, B[DIM, 0])
             f += 1
     return scale + log(product), 0

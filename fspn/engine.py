@@ -7,13 +7,8 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
-from fspn.batch_kernels import (
-    codes_of_boxes,
-    run_boxes,
-    run_conditionals,
-    run_events,
-    run_events_parallel,
-)
+from fspn.batch_kernels import run_boxes, run_conditionals, run_events, run_events_parallel
+from fspn.code_kernels import codes_of_boxes
 from fspn.compile import Program
 from fspn.domain import Domain
 from fspn.event import CodeRange, CodeWeights, Events
@@ -46,8 +41,9 @@ class Engine:
         self.takes_boxes = all(v.kind == "ordered" for v in domain.variables)
         if self.takes_boxes:
             columns = [np.asarray(v.values, dtype=np.float64) for v in domain.variables]
-            self._values = np.concatenate(columns)
-            self._starts = np.concatenate([[0], np.cumsum([len(c) for c in columns])])
+            starts = np.concatenate([[0], np.cumsum([len(c) for c in columns])])
+            runs = np.array([_is_run(column) for column in columns])
+            self._coding = (np.concatenate(columns), starts, runs)
         self.n_threads = max(1, min(n_threads, numba.config.NUMBA_NUM_THREADS))
         self._first = len(program.dense)
         self._buffers = self._new_buffers(self._first + FIRST_BUFFER)
@@ -91,15 +87,13 @@ class Engine:
     def box_log_probability(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """One log-probability per closed box of values (ordered variables only)."""
         if self.n_threads > 1 and len(lower) > 1:
-            return self.run_boxes_of_codes(
-                *codes_of_boxes(lower, upper, self._values, self._starts)
-            )
+            return self.run_boxes_of_codes(*codes_of_boxes(lower, upper, *self._coding))
         p = self.program
         out = np.empty(len(lower))
         while True:
             need = run_boxes(
                 p.root, *p.pools, p.sizes, p.depth,
-                lower, upper, self._values, self._starts, self._buffers[0], self._first, out,
+                lower, upper, *self._coding, self._buffers[0], self._first, out,
             )  # fmt: skip
             if need == 0:
                 return out
@@ -175,6 +169,14 @@ class Engine:
         buffers = np.empty((self.n_threads, length))
         buffers[:, : self._first] = self.program.dense
         return buffers
+
+
+def _is_run(values: np.ndarray) -> bool:
+    """Whether a domain is a run of consecutive integers."""
+    return (
+        bool(np.array_equal(values, np.arange(len(values)) + values[0]))
+        and float(values[0]).is_integer()
+    )
 
 
 def _tighten(weights: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:

@@ -15,6 +15,7 @@ from fspn.kernels import (
     KEPT,
     PRODUCT,
     SUM,
+    TINY,
     UNI_LEAF,
     VARIABLES,
     kernel,
@@ -171,10 +172,35 @@ def _leaf(node, ints, tables, numbers, lo, hi, w, weights):
     return log(p) if p > 0 else -np.inf
 
 
+@kernel(forceinline=True)
+def _leaves(node, step, ints, numbers, lo, hi, w, weights, sizes):
+    """The leaves among a product's children from ``step`` on: (the next other child, log)."""
+    scale, product = 0.0, 1.0
+    while step < ints[node + 3]:
+        leaf = ints[node + 4 + step]
+        if ints[leaf] != UNI_LEAF:
+            break
+        v, pmf = ints[leaf + 3], ints[leaf + 5]
+        low, high = lo[v], hi[v]
+        # Which leaves are free changes from event to event: no branch between that and a point.
+        if (w[v] >= 0) | ((low != high) & ((low > 0) | (high < sizes[v] - 1))):
+            p = _range_mass(pmf, ints[leaf + 6], low, high, w[v], weights, numbers)
+        else:
+            p = numbers[pmf + low] if low == high else 1.0
+        product *= p
+        if product < TINY:
+            if product <= 0.0:
+                return step + 1, -np.inf
+            scale += log(product)
+            product = 1.0
+        step += 1
+    return step, scale + log(product)
+
+
 @kernel()
 def evaluate(
-    root, ints, tables, numbers, lo, hi, w, weights, sizes, keep,
-    buffer, first, frames, partial, saved, V, F, W, B, G, P,
+    root, ints, tables, numbers, lo, hi, w, weights, sizes,
+    buffer, first, keep, frames, partial, saved, V, F, W, B, G, P,
 ):  # fmt: skip
     """The log-probability of the event on a node; a second value > 0 asks for a larger buffer.
 
@@ -193,11 +219,13 @@ def evaluate(
             depth -= 1
         elif kind == PRODUCT:
             own[0] = 0.0 if step == 0 else own[0] + answer
+            step, log_leaves = _leaves(node, step, ints, numbers, lo, hi, w, weights, sizes)
+            own[0] += log_leaves
             if step == ints[node + 3] or own[0] == -np.inf:
                 answer = own[0]
                 depth -= 1
             else:
-                frame[STEP] += 1
+                frame[STEP] = step + 1
                 depth = _push(frames, depth, ints[node + 4 + step], frame[SAVED], frame[TOP])
         elif kind == SUM:
             weight = numbers[ints[node + 4] + step - 1] if step > 0 else 0.0

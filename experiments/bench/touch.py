@@ -84,7 +84,7 @@ class Watch:
         partial, saved = np.empty((p.depth[0], 2)), np.empty(p.depth[1], dtype=np.int64)
         value, need = evaluate(
             p.root, *self.pools, lower.copy(), upper.copy(), np.full(m, -1), np.zeros(1), p.sizes,
-            np.zeros(m, dtype=np.bool_), self.buffer, len(p.dense), frames, partial, saved,
+            self.buffer, len(p.dense), np.zeros(m, dtype=np.bool_), frames, partial, saved,
             *self.state,
         )  # fmt: skip
         if need > 0:

@@ -147,6 +147,27 @@ class TestConditional:
         many = model.conditional((np.tile(low, (3, 1)), np.tile(high, (3, 1))), {"c": (1, 2)})
         np.testing.assert_allclose(many, expected, atol=1e-14)
 
+    @pytest.mark.filterwarnings("ignore:the evidence has probability zero")
+    def test_a_batch_of_boxes_is_its_single_answers(self, model: FSPN) -> None:
+        rng = np.random.default_rng(1)
+        sides = np.sort(rng.integers(-1, 11, (2, 2, 40, 4)), axis=1).astype(float)
+        sides[rng.random(sides.shape) < 0.7] = np.nan
+        (low, high), (given_low, given_high) = sides
+        many = model.conditional((low, high), (given_low, given_high))
+        asked, given = (
+            [
+                dict(zip("abcd", zip(a, b, strict=True), strict=True))
+                for a, b in zip(*pair, strict=True)
+            ]
+            for pair in sides
+        )
+        ones = [model.conditional(q, e) for q, e in zip(asked, given, strict=True)]
+        np.testing.assert_allclose(many, ones, atol=1e-14)
+        assert np.isnan(many).any()
+        assert np.nanmax(many) > 0
+        one = model.conditional((low[:1], high[:1]), (given_low[:1], given_high[:1]))
+        assert one.shape == (1,)
+
     @pytest.mark.parametrize("ranges", [False, True])
     def test_batches(self, model: FSPN, ranges: bool) -> None:
         queries = [{"a": (a, 9) if ranges else a} for a in (2, 3, 5)]

@@ -1,0 +1,147 @@
+r"""What numba has no words for: eight sums at once in vector registers, and the lowest bit.
+
+:math:`s_j = \sum_y b_y A_{yj}` for eight neighbouring columns j is what most of the time of a dense
+block goes to. Written as eight scalar sums, numba compiles it to eight scalar instructions per row
+(its vectoriser of straight-line code is off by default, for the whole process), written as a loop
+over j it goes through memory. So the loop over y is put together here from vector instructions,
+two rows at a time to keep four sums under way. The plain functions say what is computed; numba
+takes the other form wherever compiled code calls them.
+"""
+
+# mypy: allow-untyped-defs, allow-incomplete-defs
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, overload
+
+LANES = 8
+FLAGS = ("contract",)
+VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+
+
+def lowest_bit(bits):
+    """The place of the lowest bit of a positive number."""
+    return (bits & -bits).bit_length() - 1
+
+
+def eight_sums(buffer, b, extent, p, down, target):
+    """``buffer[target + j] = sum_y buffer[b + y] * buffer[p + y * down + j]`` for eight j."""
+    for j in range(LANES):
+        buffer[target + j] = sum(buffer[b + y] * buffer[p + y * down + j] for y in range(extent))
+
+
+def eight_sums_of_two(buffer, b, extent, p, down, q, fall, target):
+    """The same with a second matrix, at q with ``fall`` numbers a row, times the first."""
+    for j in range(LANES):
+        buffer[target + j] = sum(
+            buffer[b + y] * buffer[p + y * down + j] * buffer[q + y * fall + j]
+            for y in range(extent)
+        )
+
+
+class _Sums:
+    """Writes the instructions for one array of doubles."""
+
+    def __init__(self, context: Any, builder: Any, array_type: Any, array: Any) -> None:
+        self.builder = builder
+        self.data = cgutils.create_struct_proxy(array_type)(context, builder, array).data
+
+    def place(self, at: Any) -> Any:
+        """Where eight neighbouring numbers begin."""
+        return self.builder.bitcast(self.builder.gep(self.data, [at]), VECTOR.as_pointer())
+
+    def eight(self, at: Any) -> Any:
+        """Eight neighbouring numbers."""
+        return self.builder.load(self.place(at), align=8)
+
+    def spread(self, at: Any) -> Any:
+        """One number, eight times."""
+        number = self.builder.load(self.builder.gep(self.data, [at]))
+        first = ir.Constant(ir.IntType(32), 0)
+        one = self.builder.insert_element(ir.Constant(VECTOR, ir.Undefined), number, first)
+        lanes = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        return self.builder.shuffle_vector(one, one, lanes)
+
+    def sum_rows(self, b: Any, extent: Any, row: Callable[[Any], Any], target: Any) -> None:
+        """Store the sum over y of ``buffer[b + y] * row(y)``."""
+        builder, one = self.builder, ir.Constant(extent.type, 1)
+        zero = ir.Constant(VECTOR, [0.0] * LANES)
+        sums = [cgutils.alloca_once_value(builder, zero) for _ in range(2)]
+
+        def add(y: Any, total: Any) -> None:
+            term = builder.fmul(self.spread(builder.add(b, y)), row(y), flags=FLAGS)
+            builder.store(builder.fadd(builder.load(total), term, flags=FLAGS), total)
+
+        with cgutils.for_range(builder, builder.ashr(extent, one)) as loop:
+            y = builder.shl(loop.index, one)
+            add(y, sums[0])
+            add(builder.add(y, one), sums[1])
+        with builder.if_then(builder.trunc(extent, ir.IntType(1))):
+            add(builder.sub(extent, one), sums[0])
+        total = builder.fadd(builder.load(sums[0]), builder.load(sums[1]))
+        builder.store(total, self.place(target), align=8)
+
+
+@intrinsic
+def _lowest_bit(typing, bits):  # pragma: no cover - compiled
+    def codegen(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def _eight_sums(typing, buffer, b, extent, p, down, target):  # pragma: no cover - compiled
+    def codegen(context, builder, signature, arguments):
+        array, b, extent, p, down, target = arguments
+        sums = _Sums(context, builder, signature.args[0], array)
+
+        def row(y):
+            return sums.eight(builder.add(p, builder.mul(y, down)))
+
+        sums.sum_rows(b, extent, row, target)
+        return context.get_dummy_value()
+
+    return types.void(buffer, *[types.int64] * 5), codegen
+
+
+@intrinsic
+def _eight_sums_of_two(typing, buffer, b, extent, p, down, q, fall, target):  # pragma: no cover
+    def codegen(context, builder, signature, arguments):
+        array, b, extent, p, down, q, fall, target = arguments
+        sums = _Sums(context, builder, signature.args[0], array)
+
+        def row(y):
+            first = sums.eight(builder.add(p, builder.mul(y, down)))
+            return builder.fmul(
+                first, sums.eight(builder.add(q, builder.mul(y, fall))), flags=FLAGS
+            )
+
+        sums.sum_rows(b, extent, row, target)
+        return context.get_dummy_value()
+
+    return types.void(buffer, *[types.int64] * 7), codegen
+
+
+@overload(lowest_bit)
+def _compiled_bit(bits):
+    return lambda bits: _lowest_bit(bits)
+
+
+@overload(eight_sums)
+def _compiled_sums(buffer, b, extent, p, down, target):
+    return lambda buffer, b, extent, p, down, target: _eight_sums(
+        buffer, b, extent, p, down, target
+    )
+
+
+@overload(eight_sums_of_two)
+def _compiled_sums_of_two(buffer, b, extent, p, down, q, fall, target):
+    return lambda buffer, b, extent, p, down, q, fall, target: _eight_sums_of_two(
+        buffer, b, extent, p, down, q, fall, target
+    )

@@ -1,0 +1,90 @@
+"""The small kernels against what they stand for, written with numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from fspn.code_kernels import codes_of_boxes
+from fspn.vector_kernels import LANES, eight_sums, eight_sums_of_two, lowest_bit
+
+SIDES = st.one_of(
+    st.sampled_from([np.nan, np.inf, -np.inf, 1e-30, -1e-30]),
+    st.integers(-4, 12),
+    st.floats(-3, 11),
+)
+DOMAINS = st.one_of(
+    st.integers(1, 9).map(lambda n: np.arange(n)),
+    st.integers(1, 9).map(lambda n: np.arange(n) - 3),
+    st.integers(1, 9).map(lambda n: np.arange(n) + 0.5),
+    st.sets(st.integers(-3, 11), min_size=1, max_size=6).map(sorted),
+    st.sets(st.floats(-3, 11), min_size=1, max_size=6).map(sorted),
+)
+
+
+def _is_run(values: np.ndarray) -> bool:
+    steps = bool((np.diff(values) == 1).all())
+    return steps and float(values[0]).is_integer()
+
+
+@settings(deadline=None)
+@given(st.lists(DOMAINS, min_size=1, max_size=4), st.data())
+def test_boxes_hold_the_values_between_their_sides(domains, data):
+    """Codes low .. high are the values in [a, b], for runs of integers and for other domains."""
+    columns = [np.asarray(values, dtype=np.float64) for values in domains]
+    m = len(columns)
+    box = st.lists(SIDES, min_size=m, max_size=m)
+    lower, upper = (np.array([data.draw(box) for _ in range(3)], dtype=float) for _ in range(2))
+    starts = np.concatenate([[0], np.cumsum([len(c) for c in columns])])
+    runs = np.array([_is_run(column) for column in columns])
+    low, high = codes_of_boxes(lower, upper, np.concatenate(columns), starts, runs)
+    for q in range(3):
+        for v, column in enumerate(columns):
+            a = -np.inf if np.isnan(lower[q, v]) else lower[q, v]
+            b = np.inf if np.isnan(upper[q, v]) else upper[q, v]
+            inside = np.flatnonzero((column >= a) & (column <= b))
+            found = np.arange(low[q, v], high[q, v] + 1)
+            assert found.tolist() == inside.tolist()
+
+
+@njit
+def _sums(buffer, b, extent, p, down, target):
+    eight_sums(buffer, b, extent, p, down, target)
+
+
+@njit
+def _sums_of_two(buffer, b, extent, p, down, q, fall, target):
+    eight_sums_of_two(buffer, b, extent, p, down, q, fall, target)
+
+
+@pytest.mark.parametrize("extent", [0, 1, 2, 3, 8, 31])
+def test_eight_sums_are_a_vector_times_a_matrix(extent):
+    """The compiled form writes b @ A, and b @ (A * C), and nothing else."""
+    rng = np.random.default_rng(extent)
+    buffer = rng.random(2000)
+    b = buffer[3 : 3 + extent]
+    first = buffer[100 : 100 + 11 * extent].reshape(extent, 11)[:, :LANES]
+    second = buffer[700 : 700 + 9 * extent].reshape(extent, 9)[:, :LANES]
+    expected = buffer.copy()
+    expected[1900:1908], expected[1950:1958] = b @ first, b @ (first * second)
+    plain = buffer.copy()
+    for one, two, array in ((_sums, _sums_of_two, buffer), (eight_sums, eight_sums_of_two, plain)):
+        one(array, 3, extent, 100, 11, 1900)
+        two(array, 3, extent, 100, 11, 700, 9, 1950)
+        np.testing.assert_allclose(array, expected, rtol=1e-14)
+
+
+@njit
+def _bit(bits):
+    return lowest_bit(bits)
+
+
+@given(st.integers(1, 2**62 - 1))
+def test_lowest_bit(bits):
+    """Compiled and plain: the number of zeros at the end."""
+    text = f"{bits:b}"
+    zeros = len(text) - len(text.rstrip("0"))
+    assert _bit(bits) == lowest_bit(bits) == zeros
