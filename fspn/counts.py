@@ -32,26 +32,21 @@ def code_counts(codes: np.ndarray, size: int) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def _dense_ranks(keys: np.ndarray, size: int) -> tuple[np.ndarray, int]:
+def _dense_ranks(
+    first: np.ndarray, second: np.ndarray, n_second: int, size: int
+) -> tuple[np.ndarray, int]:
     ranks = np.full(size, -1, dtype=np.int32)
-    found = np.empty(len(keys), dtype=np.int32)
+    found = np.empty(len(first), dtype=np.int32)
     n_found = 0
-    for row in range(len(keys)):
-        rank = ranks[keys[row]]
+    for row in range(len(first)):
+        key = np.int64(first[row]) * n_second + second[row]
+        rank = ranks[key]
         if rank < 0:
             rank = n_found
-            ranks[keys[row]] = rank
+            ranks[key] = rank
             n_found += 1
         found[row] = rank
     return found, n_found
-
-
-@njit(cache=True, nogil=True)
-def _combine(first: np.ndarray, second: np.ndarray, n_second: int) -> np.ndarray:
-    keys = np.empty(len(first), dtype=np.int64)
-    for row in range(len(first)):
-        keys[row] = np.int64(first[row]) * n_second + second[row]
-    return keys
 
 
 def joint_ranks(
@@ -61,10 +56,9 @@ def joint_ranks(
 
     Chaining this over columns numbers the distinct configurations of any set of them.
     """
-    keys = _combine(first, second, n_second)
     if n_first * n_second <= MAX_DENSE_CELLS:
-        return _dense_ranks(keys, n_first * n_second)
-    distinct, inverse = np.unique(keys, return_inverse=True)
+        return _dense_ranks(first, second, n_second, n_first * n_second)
+    distinct, inverse = np.unique(first.astype(np.int64) * n_second + second, return_inverse=True)
     return inverse.astype(np.int32), len(distinct)
 
 

@@ -26,7 +26,7 @@ VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
 def lowest_bit(bits):
     """The place of the lowest bit of a positive number."""
-    return (bits & -bits).bit_length() - 1
+    return int(bits & -bits).bit_length() - 1
 
 
 def eight_sums(buffer, b, extent, p, down, target):

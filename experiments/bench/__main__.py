@@ -38,8 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, then write JSON, tables and pictures."""
     given = parser().parse_args(arguments)
     options = options_of(given)
-    sections = tuple(s for s in given.sections if s != "stock" or given.stock)
-    records = run(list(plan(options, sections)), Shelf(options, given.fresh))
+    records = run(list(plan(options, tuple(given.sections))), Shelf(options, given.fresh))
     command = shlex.join(["python", "-m", "experiments.bench", *(arguments or sys.argv[1:])])
     write(given.out, records, about(options, records, command))
 
@@ -49,8 +48,7 @@ def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(prog="python -m experiments.bench", description=__doc__)
     p.add_argument("--quick", action="store_true", help="all in small: a check, no measurement")
     p.add_argument("--fresh", action="store_true", help="measure again what was finished before")
-    p.add_argument("--stock", action="store_true", help="train SPFlow's own learn_mspn too (slow)")
-    p.add_argument("--stock-limit", type=float, help="seconds after which it is ended")
+    p.add_argument("--stock-limit", type=float, help="seconds for SPFlow's own learn_mspn")
     p.add_argument("--max-rows", type=int, help="end of the curve over rows")
     p.add_argument("--max-columns", type=int, help="end of the curve over columns")
     p.add_argument("--datasets", nargs="+", choices=DATASETS, help="some of the six only")

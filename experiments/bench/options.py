@@ -25,6 +25,7 @@ class Options:
         queries: Rounds of the query timings.
         training: Rounds of the training timings.
         curves: Rounds of the scaling curves.
+        row_curve: Rounds of the curve over rows, where each step is judged.
         scaling_dataset: The dataset of the curves over rows and of the nodes.
         row_counts: The curve over rows; each twice the one before.
         column_counts: The curve over columns.
@@ -47,6 +48,7 @@ class Options:
     queries: Rounds = field(default_factory=Rounds)
     training: Rounds = field(default_factory=lambda: Rounds(3, 2, 6.0))
     curves: Rounds = field(default_factory=lambda: Rounds(3, 1, 4.0))
+    row_curve: Rounds = field(default_factory=lambda: Rounds(3, 1, 45.0))
     scaling_dataset: str = "rdc_65"
     row_counts: tuple[int, ...] = tuple(10_000_000 >> k for k in range(10, -1, -1))
     column_counts: tuple[int, ...] = (5, 10, 20, 40, 80, 160, 200)
@@ -55,7 +57,7 @@ class Options:
     domain_rows: int = 50_000
     node_min_rows: tuple[int, ...] = (10_000, 3_000, 1_000, 300, 100)
     touched: int = 20
-    stock_limit: float = 120.0
+    stock_limit: float = 40.0
     share_machine: bool = False
     cache_dir: Path = Path("data/cache")
 
@@ -71,6 +73,7 @@ def quick(cache_dir: Path) -> Options:
         queries=Rounds(2, 1, 1.0),
         training=Rounds(1, 1, 1.0),
         curves=Rounds(1, 1, 1.0),
+        row_curve=Rounds(1, 1, 1.0),
         scaling_dataset="rdc_21",
         row_counts=(500, 1_000, 2_000),
         column_counts=(5, 10, 15),

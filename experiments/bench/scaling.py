@@ -32,7 +32,7 @@ NODE_SERIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 def rows_point(rows: int, options: Options) -> Curve:
     """One point of the curve over rows, in a process of its own so that its memory is known."""
-    rounds = options.curves
+    rounds = options.row_curve
     arguments = [
         options.scaling_dataset, str(rows), str(options.seed), str(options.cache_dir),
         str(rounds.repeats), str(rounds.budget_seconds),
