@@ -35,18 +35,23 @@ def run_events(
     """The log-probability of every event, one after the other; > 0 asks for a larger buffer."""
     workspace = new_workspace(lower.shape[1], depth)
     program = (root, ints, tables, numbers)
-    return _each_event(program, lower, upper, w, weights, sizes, buffer, first, workspace, out)
+    sides = np.empty((2, lower.shape[1]), dtype=np.int64)
+    return _each_event(
+        program, lower, upper, sides, w, weights, sizes, buffer, first, workspace, out
+    )
 
 
 # The loops allocate nothing and so do without reference counts.
 
 
 @kernel()
-def _each_event(program, lower, upper, w, weights, sizes, buffer, first, workspace, out):
+def _each_event(program, lower, upper, sides, w, weights, sizes, buffer, first, workspace, out):
+    # An evaluation that ends for want of room leaves the sides as narrow as they were just then.
+    low, high = sides[0], sides[1]
     for q in range(lower.shape[0]):
-        value, need = evaluate(
-            *program, lower[q], upper[q], w[q], weights, sizes, buffer, first, *workspace
-        )
+        for v in range(lower.shape[1]):
+            low[v], high[v] = max(lower[q, v], 0), min(upper[q, v], sizes[v] - 1)
+        value, need = evaluate(*program, low, high, w[q], weights, sizes, buffer, first, *workspace)
         if need > 0:
             return need
         out[q] = value
@@ -75,7 +80,7 @@ def run_boxes(
     root, ints, tables, numbers, sizes, depth,
     lower, upper, values, starts, runs, buffer, first, out,
 ):  # fmt: skip
-    """Boxes of values: codes are looked up on the way. NaN and infinities leave a side open."""
+    """Boxes of values: codes are looked up on the way. NaN leaves a side open."""
     m = lower.shape[1]
     codes = np.empty((2, m), dtype=np.int64)
     unweighted = (np.full(m, -1, dtype=np.int64), np.zeros(1))

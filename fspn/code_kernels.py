@@ -12,7 +12,7 @@ from fspn.kernels import kernel
 
 @njit(cache=True, nogil=True)
 def codes_of_boxes(lower, upper, values, starts, runs):
-    """The first and last codes of boxes of values; NaN and infinities leave a side open.
+    """The first and last codes of boxes of values; NaN leaves a side open.
 
     ``values`` holds the domains one after the other, ``starts`` where each begins, ``runs`` whether
     it is a run of consecutive integers.

@@ -47,6 +47,9 @@ LINK, AT, BITS, STRIDE = range(4)
 
 MAX_CELLS = 1 << 40
 
+# Messages that sum to less are scaled up: a product of a dozen of them is still a number.
+SMALL = 1e-25
+
 
 @njit(cache=True, nogil=True)
 def new_dense_state(k):
@@ -272,7 +275,7 @@ def sum_block(ints, block, lo, hi, w, weights, B, G, P, buffer, top):
         if room > len(buffer):
             return 0.0, min(room, TOO_MANY_DIMS)
         total = _sum_out(B, G, P, n, n_dims, r, start, cells, buffer)
-        if total < TINY:
+        if total < SMALL:
             if total <= 0.0:
                 return -np.inf, 0
             scale += log(total)

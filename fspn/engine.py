@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import RLock
 
 import numba
 import numpy as np
@@ -30,6 +31,9 @@ class TooWide(MemoryError):
 class Engine:
     """Answers batches of events on a compiled model.
 
+    One batch at a time: the kernels work in buffers of the engine and let other threads run, so a
+    lock keeps a second caller waiting.
+
     Arguments:
         program: The compiled model.
         domain: Its variables.
@@ -47,6 +51,7 @@ class Engine:
         self.n_threads = max(1, min(n_threads, numba.config.NUMBA_NUM_THREADS))
         self._first = len(program.dense)
         self._buffers = self._new_buffers(self._first + FIRST_BUFFER)
+        self._lock = RLock()
 
     @property
     def first(self) -> int:
@@ -90,14 +95,13 @@ class Engine:
             return self.run_boxes_of_codes(*codes_of_boxes(lower, upper, *self._coding))
         p = self.program
         out = np.empty(len(lower))
-        while True:
-            need = run_boxes(
+        with self._lock:
+            while need := run_boxes(
                 p.root, *p.pools, p.sizes, p.depth,
                 lower, upper, *self._coding, self._buffers[0], self._first, out,
-            )  # fmt: skip
-            if need == 0:
-                return out
-            self.grow(int(need))
+            ):  # fmt: skip
+                self.grow(int(need))
+        return out
 
     def conditionals(self, pairs: np.ndarray, n: int) -> tuple[np.ndarray, bool]:
         """The probabilities of n questions given evidence, and whether any evidence is impossible.
@@ -106,16 +110,17 @@ class Engine:
         """
         p = self.program
         out = np.empty(n)
-        while True:
-            need, impossible = run_conditionals(
-                p.root, *p.pools, p.sizes, p.depth, pairs, n, self._buffers[0], self._first, out
-            )
-            if need == 0:
-                return out, impossible > 0
-            self.grow(int(need))
+        with self._lock:
+            while True:
+                need, impossible = run_conditionals(
+                    p.root, *p.pools, p.sizes, p.depth, pairs, n, self._buffers[0], self._first, out
+                )
+                if need == 0:
+                    return out, impossible > 0
+                self.grow(int(need))
 
     def run_boxes_of_codes(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """The log-probabilities of boxes of codes, arrays of int64."""
+        """The log-probabilities of boxes of codes, arrays of int64; codes may be out of range."""
         return self.run(lower, upper, np.full(lower.shape, -1, dtype=np.int64), _NO_WEIGHTS)
 
     def run(
@@ -130,28 +135,21 @@ class Engine:
         p = self.program
         root = p.root if root is None else root
         out = np.empty(len(lower))
-        while True:
-            if self.n_threads == 1:
-                need = run_events(
-                    root, *p.pools,
-                    lower, upper, places, weights, p.sizes, p.depth,
-                    self._buffers[0], self._first, out,
-                )  # fmt: skip
-            else:
-                need = run_events_parallel(
-                    root, *p.pools,
-                    lower, upper, places, weights, p.sizes, p.depth,
-                    self._buffers, self._first, out,
-                )  # fmt: skip
-            if need == 0:
-                return out
-            self.grow(int(need))
+        several = self.n_threads > 1
+        with self._lock:
+            while need := (run_events_parallel if several else run_events)(
+                root, *p.pools, lower, upper, places, weights, p.sizes, p.depth,
+                self._buffers if several else self._buffers[0], self._first, out,
+            ):  # fmt: skip
+                self.grow(int(need))
+        return out
 
     def joint_table(self, axes: Sequence[int], given: Events) -> np.ndarray:
         r""":math:`\Pr(Q, E = e)` up to a factor, for all cells of Q at once."""
         from fspn.joint_table import joint_part
 
-        part = joint_part(self, frozenset(axes), given)
+        with self._lock:
+            part = joint_part(self, frozenset(axes), given)
         if np.isneginf(part.scale):
             return np.zeros([int(self.program.sizes[v]) for v in axes])
         return np.transpose(part.array, [part.variables.index(v) for v in axes])

@@ -83,7 +83,7 @@ class _Tables:
         ints = self.program.pools.ints
         if not mine:
             lower, upper, places, weights = self.event
-            answer = self.engine.run(lower.copy(), upper.copy(), places, weights, root=node)
+            answer = self.engine.run(lower, upper, places, weights, root=node)
             return Part((), np.ones(()), float(answer[0]))
         ways = {
             PRODUCT: self._product,

@@ -220,7 +220,7 @@ def _unordered_side(variable: Variable, low: np.ndarray, high: np.ndarray) -> Co
 def row_events(domain: Domain, columns: Sequence[np.ndarray]) -> Events:
     """Rows as events, from encoded columns; a missing code leaves the variable free.
 
-    Columns of reals must not have missing cells (see :func:`missing_patterns`).
+    Columns of reals must not have missing cells.
     """
     constraints: dict[int, Constraint] = {}
     for v, (variable, values) in enumerate(zip(domain.variables, columns, strict=True)):

@@ -144,7 +144,8 @@ class Questions:
         """
         self._check_fitted()
         if self._engine is not None:
-            low, high = (np.ascontiguousarray(side, dtype=np.int64) for side in (lower, upper))
+            low, high = _plain(lower, np.int64), _plain(upper, np.int64)
+            self._check_boxes(low, high)
             return self._engine.run_boxes_of_codes(low, high)
         sides = zip(np.asarray(lower).T, np.asarray(upper).T, strict=True)
         constraints = {v: CodeRange(first, last) for v, (first, last) in enumerate(sides)}
@@ -206,16 +207,19 @@ class Questions:
         )
 
     def _boxes(self, lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray, bool]:
-        low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+        low, high = _plain(lower, np.float64), _plain(upper, np.float64)
         single = low.ndim == 1
         if single:
             low, high = low[None, :], high[None, :]
+        self._check_boxes(low, high)
+        return low, high, single
+
+    def _check_boxes(self, low: np.ndarray, high: np.ndarray) -> None:
         if low.shape != high.shape or low.ndim != 2 or low.shape[1] != len(self.domain_):
             raise ValueError(
-                f"boxes of shape {np.shape(lower)} and {np.shape(upper)} do not fit a model of "
+                f"boxes of shape {low.shape} and {high.shape} do not fit a model of "
                 f"{len(self.domain_)} columns; both sides are of shape (n, {len(self.domain_)})"
             )
-        return low, high, single
 
     def _score_columns(self, columns: list[np.ndarray], n: int) -> np.ndarray:
         """Rows with the same missing reals are scored together, without those variables."""
@@ -259,6 +263,12 @@ class Questions:
         if strict:
             raise ValueError(message)
         warnings.warn(message + "; the answer is NaN", RuntimeWarning, stacklevel=3)
+
+
+def _plain(side: Any, dtype: Any) -> np.ndarray:
+    """An array that the kernels take as it is; others would be compiled for anew."""
+    array = np.asarray(side, dtype=dtype)
+    return array if array.flags.carray else array.copy(order="C")
 
 
 def _ratio(both: np.ndarray, given: np.ndarray, single: bool) -> Answers:

@@ -17,6 +17,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload
 
 LANES = 8
@@ -31,17 +32,24 @@ def lowest_bit(bits):
 
 def eight_sums(buffer, b, extent, p, down, target):
     """``buffer[target + j] = sum_y buffer[b + y] * buffer[p + y * down + j]`` for eight j."""
+    sums = [0.0] * LANES
+    for y in range(extent):
+        factor = buffer[b + y]
+        for j in range(LANES):
+            sums[j] += factor * buffer[p + y * down + j]
     for j in range(LANES):
-        buffer[target + j] = sum(buffer[b + y] * buffer[p + y * down + j] for y in range(extent))
+        buffer[target + j] = sums[j]
 
 
 def eight_sums_of_two(buffer, b, extent, p, down, q, fall, target):
     """The same with a second matrix, at q with ``fall`` numbers a row, times the first."""
+    sums = [0.0] * LANES
+    for y in range(extent):
+        factor = buffer[b + y]
+        for j in range(LANES):
+            sums[j] += factor * buffer[p + y * down + j] * buffer[q + y * fall + j]
     for j in range(LANES):
-        buffer[target + j] = sum(
-            buffer[b + y] * buffer[p + y * down + j] * buffer[q + y * fall + j]
-            for y in range(extent)
-        )
+        buffer[target + j] = sums[j]
 
 
 class _Sums:
@@ -133,8 +141,15 @@ def _compiled_bit(bits):
     return lambda bits: _lowest_bit(bits)
 
 
+def _check(buffer: Any) -> None:
+    """The instructions are for doubles that lie side by side."""
+    if (buffer.dtype, buffer.ndim, buffer.layout) != (types.float64, 1, "C"):
+        raise TypingError(f"sums of {buffer}: one row of float64 is needed")
+
+
 @overload(eight_sums)
 def _compiled_sums(buffer, b, extent, p, down, target):
+    _check(buffer)
     return lambda buffer, b, extent, p, down, target: _eight_sums(
         buffer, b, extent, p, down, target
     )
@@ -142,6 +157,7 @@ def _compiled_sums(buffer, b, extent, p, down, target):
 
 @overload(eight_sums_of_two)
 def _compiled_sums_of_two(buffer, b, extent, p, down, q, fall, target):
+    _check(buffer)
     return lambda buffer, b, extent, p, down, q, fall, target: _eight_sums_of_two(
         buffer, b, extent, p, down, q, fall, target
     )

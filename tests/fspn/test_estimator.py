@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
@@ -88,6 +89,33 @@ class TestProbability:
             sides = dict(zip("abcd", zip(low, high, strict=True), strict=True))
             tests = {k: (lambda x, s=s: s[0] <= x <= s[1]) for k, s in sides.items()}
             assert answer == pytest.approx(mass(truth, **tests), abs=1e-12)
+
+    def test_boxes_of_any_layout(self, model: FSPN) -> None:
+        rng = np.random.default_rng(2)
+        lower, upper = np.sort(rng.integers(-1, 11, (2, 6, 4)), axis=0).astype(float)
+        expected = model.probability(lower, upper)
+        kept = lower.copy()
+        kept.setflags(write=False)
+        for low in (np.asfortranarray(lower), np.repeat(lower, 2, axis=1)[:, ::2], kept):
+            np.testing.assert_array_equal(model.probability(low, upper), expected)
+
+    def test_codes_outside_a_domain_are_nothing(self, model: FSPN) -> None:
+        free = np.array([[0, 0, 0, 0]]), np.array([[99, 99, 99, 99]])
+        assert model.log_probability_of_codes(*free) == pytest.approx([0.0], abs=1e-12)
+        for code in (-1, 99):
+            low, high = free[0].copy(), free[1].copy()
+            low[0, 1] = high[0, 1] = code
+            assert model.log_probability_of_codes(low, high).tolist() == [-np.inf]
+        with pytest.raises(ValueError, match="do not fit a model of 4 columns"):
+            model.log_probability_of_codes(free[0][:, :3], free[1][:, :3])
+
+    def test_threads_may_share_a_model(self, model: FSPN) -> None:
+        rng = np.random.default_rng(3)
+        lower, upper = np.sort(rng.integers(-1, 11, (2, 3_000, 4)), axis=0).astype(float)
+        expected = model.probability(lower, upper)
+        with ThreadPoolExecutor(4) as pool:
+            for found in pool.map(lambda _: model.probability(lower, upper), range(12)):
+                np.testing.assert_array_equal(found, expected)
 
     def test_one_box_is_a_number(self, model: FSPN, truth: np.ndarray) -> None:
         answer = model.probability([3, 0, 0, 0], [9, 6, 2, 1])

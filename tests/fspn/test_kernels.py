@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
 from fspn.code_kernels import codes_of_boxes
+from fspn.engine import _is_run
 from fspn.vector_kernels import LANES, eight_sums, eight_sums_of_two, lowest_bit
 
 SIDES = st.one_of(
@@ -25,12 +26,6 @@ DOMAINS = st.one_of(
 )
 
 
-def _is_run(values: np.ndarray) -> bool:
-    steps = bool((np.diff(values) == 1).all())
-    return steps and float(values[0]).is_integer()
-
-
-@settings(deadline=None)
 @given(st.lists(DOMAINS, min_size=1, max_size=4), st.data())
 def test_boxes_hold_the_values_between_their_sides(domains, data):
     """Codes low .. high are the values in [a, b], for runs of integers and for other domains."""

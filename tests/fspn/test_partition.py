@@ -221,14 +221,6 @@ class TestKMeansGrid:
         assert cut is not None
         assert isinstance(cut.cells[0], Codes)
 
-    def test_the_only_cut_there_is_needs_no_measure(self) -> None:
-        table = pd.DataFrame({"t": rng().integers(0, 3, 50), "g": [0, 1] * 25})
-        oracle = Counted((0.9,))
-        cut = greedy(slice_of(table), [0], [1], oracle, rng())
-        assert cut is not None
-        assert cut.cells == (Span(0, 0), Span(1, 1))
-        assert oracle.calls == 1, "once, to find the attribute"
-
     def test_single_values_cannot_be_cut(self) -> None:
         table = pd.DataFrame({"g": [4] * 60, "t": [0, 1, 1] * 20})
         assert kmeans_grid(slice_of(table), [1], [0], RDC(), rng()) is None

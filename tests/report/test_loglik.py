@@ -40,9 +40,9 @@ def test_ours_stand_beside_the_quoted_columns(paper):
     assert plants["FSPN"].bold
     assert not plants["FSPN (quoted)"].bold
     assert nltcs["SPGM (quoted)"].bold
-    assert nltcs["BN-Tree (pyAgrum)"].value == -6.76
-    assert plants["BN-Tree (pyAgrum)"].text == "–"
-    assert any(note.startswith("BN-Tree (pyAgrum): no result on MSNBC") for note in table.notes)
+    assert nltcs["BN-Tree"].value == -6.76
+    assert plants["BN-Tree"].text == "–"
+    assert any(note.startswith("BN-Tree: no result on MSNBC") for note in table.notes)
 
 
 def test_without_rows_the_quoted_columns_stand_alone(paper):
@@ -75,7 +75,7 @@ def test_per_row_values_give_marks_and_what_they_came_to_can_be_kept(paper, tmp_
         store.write_scores(row.fingerprint, values * (1 - shift / 10) + shift)
     table = fake.frame(rows)
     found = pairs(table, tmp_path)
-    assert cells(table1(table, paper, found), "NLTCS")["BN-Tree (pyAgrum)"].mark == "−*"
+    assert cells(table1(table, paper, found), "NLTCS")["BN-Tree"].mark == "−*"
     (tmp_path / "reference").mkdir()
     write_pairs(found, tmp_path)
     shutil.rmtree(tmp_path / "runs")
@@ -182,4 +182,4 @@ def test_the_dots_are_the_percentages(paper):
     assert [t.get_text() for t in axis.get_yticklabels()] == list(TABLE1_NAMES.values())
     names = {t.get_text() for t in figure.legends[0].get_texts()}
     assert {"FSPN", "FSPN ensemble", "Chow-Liu tree", "FSPN (quoted)"} <= names
-    assert "BN-Tree (pyAgrum)" not in names
+    assert "BN-Tree" not in names
