@@ -13,7 +13,7 @@ from baselines.encoding import FREE
 from baselines.pomegranate_engine import PomegranateEngine
 from baselines.registry import build_model
 from experiments.bench.clock import Pass, seconds_of, whole
-from experiments.bench.data import Boxes, boxes, settings
+from experiments.bench.data import Boxes, boxes, settings, study_fspn
 from experiments.types import Dataset, EvidenceQuery
 from fspn import FSPN
 
@@ -58,8 +58,8 @@ def fit_models(dataset: Dataset, seed: int) -> Models:
 
 
 def fit_fspn(dataset: Dataset, seed: int) -> FSPN:
-    """FSPN at its defaults."""
-    return FSPN(random_state=seed).fit(dataset.train, dict(dataset.domains.items()))
+    """FSPN at the settings of `conf/model`."""
+    return study_fspn(seed).fit(dataset.train, dict(dataset.domains.items()))
 
 
 def single_passes(models: Models, queries: Sequence[EvidenceQuery], slow: int) -> dict[str, Pass]:

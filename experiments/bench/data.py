@@ -15,8 +15,10 @@ from experiments.datasets import load
 from experiments.plan import conf_dir
 from experiments.types import Dataset, EvidenceQuery
 from experiments.workload import WorkloadConfig, draw_workload
+from fspn import FSPN
 
 GROUP = 5
+NOT_SETTINGS = ("name", "_target_")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,12 @@ def settings(group: str, name: str) -> dict[str, Any]:
     path = conf_dir() / group / f"{name}.yaml"
     found: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return found
+
+
+def study_fspn(seed: int) -> FSPN:
+    """FSPN at the settings of the study, before any search."""
+    known = settings("model", "fspn")
+    return FSPN(**{k: v for k, v in known.items() if k not in NOT_SETTINGS}, random_state=seed)
 
 
 def study_dataset(name: str, rows: int, seed: int, cache_dir: Path) -> Dataset:
@@ -68,8 +76,10 @@ def additive_table(rows: int, columns: int, size: int, seed: int) -> pd.DataFram
 
     The first of a group is uniform; the others are :math:`x_p + x_q + \epsilon` or
     :math:`x_p + \epsilon` modulo d, with p, q earlier in the group and
-    :math:`\epsilon \in \{0, 1, 2\}` with probabilities 0.7, 0.2, 0.1.
+    :math:`\epsilon \in \{0, 1, 2\}` with probabilities 0.7, 0.2, 0.1. Who
+    depends on whom is the same for every size of the domains.
     """
+    structure = np.random.default_rng([seed, columns])
     rng = np.random.default_rng([seed, columns, size])
     values = np.empty((rows, columns), dtype=np.int64)
     for j in range(columns):
@@ -77,7 +87,7 @@ def additive_table(rows: int, columns: int, size: int, seed: int) -> pd.DataFram
         if place == 0:
             values[:, j] = rng.integers(0, size, rows)
             continue
-        parents = j - place + rng.choice(place, size=min(place, 1 + j % 2), replace=False)
+        parents = j - place + structure.choice(place, size=min(place, 1 + j % 2), replace=False)
         noise = rng.choice(3, size=rows, p=[0.7, 0.2, 0.1])
         values[:, j] = (values[:, parents].sum(axis=1) + noise) % size
     return pd.DataFrame(values, columns=[f"x{j}" for j in range(columns)])

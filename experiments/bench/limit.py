@@ -26,12 +26,12 @@ PASSES = 200
 
 @dataclass(frozen=True)
 class LimitPart:
-    """One dataset; everything per query, that is, for the two events (q, e) and e.
+    """One dataset; everything per query, that is, for the two events (q, e) and e, one by one.
 
     Arguments:
         batch_us: FSPN in a batch.
         model_bytes: The compiled model.
-        touched_bytes: Distinct elements of it that a query reads.
+        touched_bytes: Distinct elements of it that each event reads, added up over the two.
         line_bytes: The cache lines that these lie in.
         read_us: Time to read as many consecutive bytes: the limit.
         replay_us: Time to read the same elements at their places, in order, as often as the
@@ -151,14 +151,18 @@ def _passes(model: FSPN, events: np.ndarray, notes: dict[str, np.ndarray]) -> di
 
 @njit(cache=True, fastmath=True)
 def _read(memory: np.ndarray, words: np.ndarray, passes: int) -> float:
-    """Sum as many numbers as each event touches; the place moves on through the model's size."""
+    """Sum as many numbers as each event touches, in vector registers.
+
+    The place moves on through a piece of memory of the model's size.
+    """
     total, start = 0.0, 0
     for _ in range(passes):
         for n in words:
             if start + n > len(memory):
                 start = 0
-            for k in range(start, start + n):
-                total += memory[k]
+            part = memory[start : start + n]  # so that the loop has no negative places to fear
+            for k in range(n):
+                total += part[k]
             start += n
     return total
 

@@ -18,7 +18,7 @@ import pandas as pd
 
 from experiments.bench.clock import Rounds, Spread
 from experiments.bench.curves import events_of, query_times
-from experiments.bench.data import study_dataset
+from experiments.bench.data import study_dataset, study_fspn
 from experiments.timing import one_thread
 from fspn import FSPN
 
@@ -51,12 +51,12 @@ def big_table(network: Any, rows: int, seed: int) -> pd.DataFrame:
 
 
 def measure(name: str, rows: int, seed: int, cache_dir: Path, rounds: Rounds) -> dict[str, Any]:
-    """Time and memory of FSPN at its defaults."""
+    """Time and memory of FSPN at the settings of the study."""
     dataset = study_dataset(name, STUDY_ROWS, seed, cache_dir)
     domains: dict[Any, np.ndarray] = dict(dataset.domains.items())
     network = getattr(dataset.truth, "network")  # noqa: B009
     with one_thread():
-        FSPN(random_state=seed).fit(dataset.train.head(1_000), domains)
+        study_fspn(seed).fit(dataset.train.head(1_000), domains)
         events = events_of(dataset.test, QUERIES, seed)
         del dataset
         base = status_bytes("VmRSS")
@@ -78,7 +78,7 @@ def measure(name: str, rows: int, seed: int, cache_dir: Path, rounds: Rounds) ->
 
 def _fit(table: pd.DataFrame, domains: dict[Any, np.ndarray], seed: int) -> tuple[float, FSPN]:
     started = time.perf_counter()
-    model = FSPN(random_state=seed).fit(table, domains)
+    model = study_fspn(seed).fit(table, domains)
     return time.perf_counter() - started, model
 
 

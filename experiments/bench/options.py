@@ -56,7 +56,7 @@ class Options:
     domain_sizes: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000)
     domain_rows: int = 50_000
     node_min_rows: tuple[int, ...] = (10_000, 3_000, 1_000, 300, 100)
-    touched: int = 20
+    touched: int = 50
     stock_limit: float = 40.0
     share_machine: bool = False
     cache_dir: Path = Path("data/cache")

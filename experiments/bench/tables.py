@@ -77,7 +77,12 @@ def _queries(results: Results, batched: bool) -> Iterator[str]:
         calls = [number(part["call_us"]) for part in results.queries]
         rows.append(["FSPN, a call without any work", *calls])
     yield _table(["engine", *datasets], rows)
-    if not batched:
+    if batched:
+        yield (
+            "One call with all queries. The ratio of the targets is pyAgrum's mean time on the "
+            "queries asked one by one over this time: queries of the same kind, but more of them."
+        )
+    else:
         yield (
             "Times are of the mean query. The ratio is of the same queries in the same round. "
             "pomegranate and SPFlow's own evaluation are asked fewer of them. "
@@ -118,6 +123,13 @@ def _limit(results: Results) -> Iterator[str]:
     }
     rows = [[label, *(cell(p) for p in results.limit)] for label, cell in lines.items()]
     yield _table(["per query", *(p["dataset"] for p in results.limit)], rows)
+    yield (
+        "A query is two events, (q, e) and e, answered one after the other; bytes and accesses are "
+        "those of both, counted on some of the queries. The limit sums as many numbers in a row, "
+        "in vector registers, from memory of the model's size. What a query does beyond it: "
+        "finding the codes of its values, finding out which tables matter and at which places "
+        "they begin (structure and bookkeeping), and writing and reading messages."
+    )
 
 
 def _curves(results: Results) -> Iterator[str]:

@@ -13,11 +13,10 @@ from baselines.base import FitTimeout
 from baselines.encoding import Encoder
 from baselines.registry import build_model
 from experiments.bench.clock import Spread, interleave, ratio, whole
-from experiments.bench.data import settings, study_dataset
+from experiments.bench.data import settings, study_dataset, study_fspn
 from experiments.bench.options import Options
 from experiments.timing import one_thread
 from experiments.types import Dataset
-from fspn import FSPN
 
 WARM_ROWS = 1_000
 LABELS = {
@@ -89,7 +88,7 @@ def measure_stock(name: str, options: Options) -> StockPart:
 def _learners(dataset: Dataset, table: pd.DataFrame, seed: int) -> dict[str, Callable[[], object]]:
     domains: dict[Hashable, np.ndarray] = dict(dataset.domains.items())
     learners: dict[str, Callable[[], object]] = {
-        "fspn": lambda: FSPN(random_state=seed).fit(table, domains),
+        "fspn": lambda: study_fspn(seed).fit(table, domains),
         "agrum_search": _agrum_search(dataset, table, seed),
     }
     for name in ("bn_dag", "bn_tree", "mspn"):
