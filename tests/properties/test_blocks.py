@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fspn.compile_dense
+import fspn.dense_kernels
 import fspn.engine
 import fspn.joint_table
 from fspn.compile import compile_fspn
+from fspn.compile_dense import written_out
 from fspn.domain import Domain, Variable
 from fspn.engine import Engine
 from fspn.estimator import FSPN
@@ -213,6 +215,28 @@ def test_tiny_probabilities_do_not_underflow() -> None:
     assert engine.first > 0
     events = Events(1, {v: CodeWeights(np.full((1, 9), 1e-9)) for v in range(60)})
     np.testing.assert_allclose(engine.log_probability(events), 60 * np.log(1e-9), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [61, 62, 63, 64])
+def test_blocks_of_as_many_variables_as_a_word_has_bits(n: int) -> None:
+    """A chain, forwards; from 63 variables on the general way is taken."""
+    maker = NetworkMaker(n)
+    maker.sizes = [3] * n
+    leaf = UniLeaf(0, maker.categorical(0))
+    tables = [maker.table(v, [v - 1]) for v in range(1, n)]
+    node: Node = leaf
+    for table in tables:
+        node = Factorize(node, table)
+    engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
+    assert (engine.first > 0) == (n <= fspn.dense_kernels.MAX_VARIABLES)
+    weights = maker.rng.integers(0, 4, size=(n, 5, 3)) / 3.0
+    events = Events(5, {v: CodeWeights(weights[v]) for v in range(n) if v % 3})
+    weights[::3] = 1.0
+    message = leaf.dist.p * weights[0]  # type: ignore[attr-defined]
+    for v, table in enumerate(tables, start=1):
+        message = message @ written_out(table.ladder) * weights[v]
+    found = engine.log_probability(events)
+    np.testing.assert_allclose(found, np.log(message.sum(axis=1)), rtol=1e-12)
 
 
 @given(seeds, st.booleans())
