@@ -34,6 +34,7 @@ class LimitPart:
         touched_bytes: Distinct elements of it that each event reads, added up over the two.
         line_bytes: The cache lines that these lie in.
         read_us: Time to read as many consecutive bytes: the limit.
+        lines_us: Time to read as many consecutive cache lines: what a processor reads for them.
         replay_us: Time to read the same elements at their places, in order, as often as the
             query does, and nothing else.
         structure, indices, probabilities: Reads of the three pools.
@@ -47,6 +48,7 @@ class LimitPart:
     touched_bytes: float
     line_bytes: float
     read_us: Spread
+    lines_us: Spread
     replay_us: Spread
     structure: float
     indices: float
@@ -76,6 +78,7 @@ def measure_limit(name: str, options: Options) -> LimitPart:
         float(distinct_bytes(model, notes).sum() / n),
         float(distinct_bytes(model, notes, LINE).sum() / n),
         Spread.of(seconds["read"][:, 0]).scaled(1e6 / n / PASSES),
+        Spread.of(seconds["lines"][:, 0]).scaled(1e6 / n / PASSES),
         Spread.of(seconds["replay"][:, 0]).scaled(1e6 / n / PASSES),
         *(float(count) for count in uses),
     )
@@ -136,12 +139,16 @@ def distinct_bytes(
 
 def _passes(model: FSPN, events: np.ndarray, notes: dict[str, np.ndarray]) -> dict[str, Pass]:
     pools = pools_of(model)
-    words = np.maximum(distinct_bytes(model, notes) // 8, 1).astype(np.int64)
-    memory = np.ones(max(sum(p.nbytes for p in pools) // 8, int(words.max())) + 1)
+    words, lines = (
+        np.maximum(distinct_bytes(model, notes, unit) // 8, 1).astype(np.int64)
+        for unit in (None, LINE)
+    )
+    memory = np.ones(max(sum(p.nbytes for p in pools) // 8, int(lines.max())) + 1)
     reads = [notes[f"{name}_read"] for name in POOLS]
     calls = {
         "batch": lambda: fspn_batch(model, events),
         "read": lambda: _read(memory, words, PASSES),
+        "lines": lambda: _read(memory, lines, PASSES),
         "replay": lambda: [_replay(p, r, PASSES) for p, r in zip(pools, reads, strict=True)],
     }
     for call in calls.values():

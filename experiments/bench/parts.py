@@ -27,15 +27,24 @@ from experiments.fingerprint import code_version
 from experiments.job import machine_name
 from experiments.locks import Machine
 
-# Whatever these import, directly or not, is the code that a part depends on.
-CODE = (
+# Whatever these import, directly or not, is the code that a part depends on: the models, and what
+# measures its section.
+MODELS = (
     "baselines.fspn_model.FSPNModel",
     "baselines.bn_dag.BNDag",
     "baselines.bn_tree.BNTree",
     "baselines.spflow_stock.MSPNStock",
-    "experiments.bench.parts.Part",
-    "experiments.bench.memory.measure",
 )
+MEASURES = {
+    "queries": "experiments.bench.queries.measure_queries",
+    "training": "experiments.bench.training.measure_training",
+    "stock": "experiments.bench.training.measure_stock",
+    "limit": "experiments.bench.limit.measure_limit",
+    "rows": "experiments.bench.memory.measure",
+    "columns": "experiments.bench.scaling.columns_curve",
+    "domains": "experiments.bench.scaling.domains_curve",
+    "nodes": "experiments.bench.scaling.nodes_curve",
+}
 # Options that the names of the parts tell, and where files are kept.
 NAMED = {"datasets", "row_counts", "column_counts", "stock_limit", "cache_dir"}
 
@@ -92,11 +101,9 @@ class Shelf:
 
     def __init__(self, options: Options, fresh: bool) -> None:
         self.options, self.fresh = options, fresh
-        code = [code_version(target) for target in CODE]
-        same = {k: v for k, v in asdict(options).items() if k not in NAMED}
-        what = [same, code, machine_name()]
-        key = sha256(json.dumps(what, default=str).encode()).hexdigest()[:12]
-        self.folder = options.cache_dir / "bench" / key
+        self.same = {k: v for k, v in asdict(options).items() if k not in NAMED}
+        self.models = [code_version(target) for target in MODELS]
+        self.folder = options.cache_dir / "bench"
 
     def has(self, part: Part) -> bool:
         """Whether the part was finished before."""
@@ -128,7 +135,10 @@ class Shelf:
         }
 
     def _path(self, part: Part) -> Path:
-        return self.folder / f"{part.section}-{part.name}.json"
+        code = [*self.models, code_version(MEASURES[part.section])]
+        what = json.dumps([self.same, code, machine_name()], default=str)
+        key = sha256(what.encode()).hexdigest()[:12]
+        return self.folder / key / f"{part.section}-{part.name}.json"
 
     @staticmethod
     def _write(path: Path, record: dict[str, Any]) -> None:

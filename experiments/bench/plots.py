@@ -82,6 +82,7 @@ def _limit(results: Results) -> Any:
     series = {
         "batch_us": ("FSPN, batched", look("fspn"), "-"),
         "replay_us": ("the same reads of the model, nothing else", look("bn_dag"), "--"),
+        "lines_us": ("as many cache lines in a row", Look(GREY, "D"), "--"),
         "read_us": ("as many bytes in a row: the limit", Look(GREY, "s"), ":"),
     }
     for key, (label, style, line) in series.items():

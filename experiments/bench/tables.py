@@ -110,6 +110,8 @@ def _limit(results: Results) -> Iterator[str]:
         "FSPN batched, µs": lambda p: _spread(p["batch_us"]),
         "read the touched bytes in a row, µs (the limit)": lambda p: _spread(p["read_us"]),
         "  × the limit": lambda p: number(p["batch_us"]["median"] / p["read_us"]["median"]),
+        "read their cache lines in a row, µs": lambda p: _spread(p["lines_us"]),
+        "  × those lines": lambda p: number(p["batch_us"]["median"] / p["lines_us"]["median"]),
         "the same reads at their places, in order, µs": lambda p: _spread(p["replay_us"]),
         "  × those reads": lambda p: number(p["batch_us"]["median"] / p["replay_us"]["median"]),
         "bytes touched": lambda p: f"{p['touched_bytes']:,.0f}",
@@ -126,7 +128,8 @@ def _limit(results: Results) -> Iterator[str]:
     yield (
         "A query is two events, (q, e) and e, answered one after the other; bytes and accesses are "
         "those of both, counted on some of the queries. The limit sums as many numbers in a row, "
-        "in vector registers, from memory of the model's size. What a query does beyond it: "
+        "in vector registers, from memory of the model's size; a processor reads whole cache "
+        "lines, so those that the bytes lie in are what it can reach. What a query does beyond: "
         "finding the codes of its values, finding out which tables matter and at which places "
         "they begin (structure and bookkeeping), and writing and reading messages."
     )

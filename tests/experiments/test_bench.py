@@ -97,7 +97,14 @@ def test_targets_are_computed_from_the_results():
                 ],
             },
         ),
-        limit=({"dataset": "rdc_21", "batch_us": spread(9.0), "read_us": spread(1.0)},),
+        limit=(
+            {
+                "dataset": "rdc_21",
+                "batch_us": spread(9.0),
+                "read_us": spread(1.0),
+                "lines_us": spread(0.5),
+            },
+        ),
         stock=({"dataset": "rdc_21", "seconds": 30.0, "ended": True},),
         curves={"rows": rows_points([1.0, 2.0, 5.0])},
     )
@@ -112,7 +119,8 @@ def test_targets_are_computed_from_the_results():
     assert dag.verdict == "met on 1 of 2"
     assert of("Batched: pyAgrum").found["rdc_65"] == 190.0
     assert of("Flat, one by one").found == {"all datasets": 12.0}  # here it does
-    assert of("Batched query over").verdict == "met"
+    assert of("Batched query over the time to read the bytes").verdict == "met"
+    assert of("Batched query over the time to read the cache lines").verdict == "not met"
     assert of("Training: pyAgrum").found == {"rdc_21": 1.5}
     assert of("Training: SPFlow").found == {"rdc_21": 15.0}
     assert "rdc_21" in of("Training: SPFlow").note
