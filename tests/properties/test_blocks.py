@@ -229,7 +229,7 @@ def test_blocks_of_as_many_variables_as_a_word_has_bits(n: int) -> None:
         node = Factorize(node, table)
     engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
     assert (engine.first > 0) == (n <= fspn.dense_kernels.MAX_VARIABLES)
-    weights = maker.rng.integers(0, 4, size=(n, 5, 3)) / 3.0
+    weights = maker.rng.integers(1, 4, size=(n, 5, 3)) / 3.0
     events = Events(5, {v: CodeWeights(weights[v]) for v in range(n) if v % 3})
     weights[::3] = 1.0
     message = leaf.dist.p * weights[0]  # type: ignore[attr-defined]
