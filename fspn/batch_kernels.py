@@ -14,6 +14,8 @@ from fspn.dense_kernels import new_dense_state
 from fspn.kernels import kernel, new_state
 from fspn.tree_kernels import FRAME, evaluate
 
+CHUNK = 16
+
 
 @njit(cache=True, nogil=True)
 def new_workspace(m, depth):
@@ -28,33 +30,45 @@ def new_workspace(m, depth):
     )
 
 
+@kernel()
+def _answer(program, low, high, w, weights, sizes, n, buffer, first, workspace, out, start):
+    """The log-probabilities of the first n events of a chunk go to ``out`` from ``start`` on.
+
+    Their sides are overwritten. Returns 0, or how large a buffer it takes. The only place that
+    evaluates, so that all of an evaluation can be inlined here: arrays as arguments cost more than
+    many an event.
+    """
+    for q in range(n):
+        value, need = evaluate(
+            *program, low[q], high[q], w[min(q, len(w) - 1)], weights, sizes,
+            buffer, first, *workspace,
+        )  # fmt: skip
+        if need > 0:
+            return need
+        out[start + q] = value
+    return 0
+
+
 @njit(cache=True, nogil=True)
 def run_events(
     root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffer, first, out
 ):
     """The log-probability of every event, one after the other; > 0 asks for a larger buffer."""
-    workspace = new_workspace(lower.shape[1], depth)
-    program = (root, ints, tables, numbers)
-    sides = np.empty((2, lower.shape[1]), dtype=np.int64)
-    return _each_event(
-        program, lower, upper, sides, w, weights, sizes, buffer, first, workspace, out
-    )
-
-
-# The loops allocate nothing and so do without reference counts.
-
-
-@kernel()
-def _each_event(program, lower, upper, sides, w, weights, sizes, buffer, first, workspace, out):
-    # An evaluation that ends for want of room leaves the sides as narrow as they were just then.
-    low, high = sides[0], sides[1]
-    for q in range(lower.shape[0]):
-        for v in range(lower.shape[1]):
-            low[v], high[v] = max(lower[q, v], 0), min(upper[q, v], sizes[v] - 1)
-        value, need = evaluate(*program, low, high, w[q], weights, sizes, buffer, first, *workspace)
+    m = lower.shape[1]
+    low, high = np.empty((CHUNK, m), dtype=np.int64), np.empty((CHUNK, m), dtype=np.int64)
+    program, workspace = (root, ints, tables, numbers), new_workspace(m, depth)
+    for start in range(0, len(lower), CHUNK):
+        n = min(CHUNK, len(lower) - start)
+        for q in range(n):
+            for v in range(m):
+                low[q, v] = max(lower[start + q, v], 0)
+                high[q, v] = min(upper[start + q, v], sizes[v] - 1)
+        need = _answer(
+            program, low, high, w[start : start + n], weights, sizes, n,
+            buffer, first, workspace, out, start,
+        )  # fmt: skip
         if need > 0:
             return need
-        out[q] = value
     return 0
 
 
@@ -78,30 +92,24 @@ def run_events_parallel(
 @njit(cache=True, nogil=True)
 def run_boxes(
     root, ints, tables, numbers, sizes, depth,
-    lower, upper, values, starts, runs, buffer, first, out,
+    lower, upper, values, starts, edges, others, buffer, first, out,
 ):  # fmt: skip
     """Boxes of values: codes are looked up on the way. NaN leaves a side open."""
     m = lower.shape[1]
-    codes = np.empty((2, m), dtype=np.int64)
-    unweighted = (np.full(m, -1, dtype=np.int64), np.zeros(1))
-    program, coding = (root, ints, tables, numbers), (values, starts, runs)
-    workspace = new_workspace(m, depth)
-    return _each_box(
-        program, lower, upper, coding, codes, unweighted, sizes, buffer, first, workspace, out
-    )
-
-
-@kernel()
-def _each_box(
-    program, lower, upper, coding, codes, unweighted, sizes, buffer, first, workspace, out
-):
-    low, high = codes[0], codes[1]
-    for q in range(lower.shape[0]):
-        codes_of_box(lower, upper, q, *coding, low, high)
-        value, need = evaluate(*program, low, high, *unweighted, sizes, buffer, first, *workspace)
+    low, high = np.empty((CHUNK, m), dtype=np.int64), np.empty((CHUNK, m), dtype=np.int64)
+    unweighted, no_weights = np.full((1, m), -1, dtype=np.int64), np.zeros(1)
+    program, workspace = (root, ints, tables, numbers), new_workspace(m, depth)
+    coding = (values, starts, edges, others)
+    for start in range(0, len(lower), CHUNK):
+        n = min(CHUNK, len(lower) - start)
+        for q in range(n):
+            codes_of_box(lower, upper, start + q, *coding, low[q], high[q])
+        need = _answer(
+            program, low, high, unweighted, no_weights, sizes, n,
+            buffer, first, workspace, out, start,
+        )  # fmt: skip
         if need > 0:
             return need
-        out[q] = value
     return 0
 
 
@@ -114,35 +122,22 @@ def run_conditionals(root, ints, tables, numbers, sizes, depth, pairs, n, buffer
     Returns (buffer needed if larger than this one, how often the evidence was impossible).
     """
     m = len(sizes)
-    low = np.empty((2, m), dtype=np.int64)
-    high = np.empty((2, m), dtype=np.int64)
-    unweighted = (np.full(m, -1, dtype=np.int64), np.zeros(1))
+    low, high = np.empty((2, m), dtype=np.int64), np.empty((2, m), dtype=np.int64)
+    unweighted, no_weights = np.full((1, m), -1, dtype=np.int64), np.zeros(1)
     program, workspace = (root, ints, tables, numbers), new_workspace(m, depth)
-    return _each_question(
-        program, pairs, n, low, high, unweighted, sizes, buffer, first, workspace, out
-    )
-
-
-@kernel()
-def _each_question(program, pairs, n, low, high, unweighted, sizes, buffer, first, workspace, out):
+    logs = np.empty(2)
     place, n_impossible = 0, 0
     for q in range(n):
         place = _read_question(pairs, place, sizes, low, high)
-        given, need = evaluate(
-            *program, low[1], high[1], *unweighted, sizes, buffer, first, *workspace
-        )
+        need = _answer(
+            program, low, high, unweighted, no_weights, sizes, 2,
+            buffer, first, workspace, logs, 0,
+        )  # fmt: skip
         if need > 0:
             return need, 0
-        if given == -np.inf:
-            n_impossible += 1
-            out[q] = np.nan
-            continue
-        both, need = evaluate(
-            *program, low[0], high[0], *unweighted, sizes, buffer, first, *workspace
-        )
-        if need > 0:
-            return need, 0
-        out[q] = exp(both - given)
+        impossible = logs[1] == -np.inf
+        n_impossible += impossible
+        out[q] = np.nan if impossible else exp(logs[0] - logs[1])
     return 0, n_impossible
 
 

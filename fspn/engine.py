@@ -44,10 +44,7 @@ class Engine:
         self.program = program
         self.takes_boxes = all(v.kind == "ordered" for v in domain.variables)
         if self.takes_boxes:
-            columns = [np.asarray(v.values, dtype=np.float64) for v in domain.variables]
-            starts = np.concatenate([[0], np.cumsum([len(c) for c in columns])])
-            runs = np.array([_is_run(column) for column in columns])
-            self._coding = (np.concatenate(columns), starts, runs)
+            self._coding = coding([v.values for v in domain.variables])
         self.n_threads = max(1, min(n_threads, numba.config.NUMBA_NUM_THREADS))
         self._first = len(program.dense)
         self._buffers = self._new_buffers(self._first + FIRST_BUFFER)
@@ -167,6 +164,15 @@ class Engine:
         buffers = np.empty((self.n_threads, length))
         buffers[:, : self._first] = self.program.dense
         return buffers
+
+
+def coding(domains: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Sorted domains as :func:`fspn.code_kernels.codes_of_boxes` reads them."""
+    columns = [np.asarray(values, dtype=np.float64) for values in domains]
+    edges = np.array([[column[0] for column in columns], [len(column) for column in columns]])
+    starts = np.concatenate([[0], np.cumsum(edges[1], dtype=np.int64)])
+    others = np.flatnonzero([not _is_run(column) for column in columns])
+    return np.concatenate(columns), starts, edges, others
 
 
 def _is_run(values: np.ndarray) -> bool:

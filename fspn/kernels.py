@@ -32,6 +32,9 @@ BY_SYMBOL, SYMBOL_KEYS, SYMBOL_SHARES, RUNG = 8, 9, 10, 11
 
 MAX_DIMS = 24
 
+# Where both pools of probabilities hold the number one.
+ONE = 0
+
 # Sums may be reordered (and so run in parallel lanes); nothing else of IEEE arithmetic is given up.
 REORDER = {"reassoc", "contract"}
 TINY = 1e-120
@@ -62,9 +65,10 @@ def kernel(**options: Any) -> Callable[[Any], Any]:
     """Compile a function that allocates nothing.
 
     Without numba's reference counts, whose atomic operations on every array argument of every call
-    took more than half of the time.
+    took more than half of the time. What is called from a function that is to be inlined would be
+    inlined as well, and so on down to one function of everything: hence the default.
     """
-    return njit(cache=True, nogil=True, _nrt=False, **options)
+    return njit(cache=True, nogil=True, _nrt=False, **{"forceinline": False, **options})
 
 
 @njit(cache=True, nogil=True)

@@ -7,11 +7,11 @@ from __future__ import annotations
 import numpy as np
 
 from fspn.kernels import REORDER, kernel
-from fspn.vector_kernels import LANES, eight_sums, eight_sums_of_two
+from fspn.vector_kernels import LANES, eight_sums, eight_sums_of_two, short
 
-# Columns of P are the factors of one step: their number in G, place and strides of the variable
-# that is summed out and of the innermost dimension.
-FACTOR, PLACE, DOWN, ALONG = range(4)
+# Columns of P are the factors of one step: their number in G, their place, and their strides of the
+# variable that is summed out, of the innermost dimension of the result and of the one around it.
+FACTOR, PLACE, DOWN, ALONG, ACROSS = range(5)
 
 CONTRACT = {"contract"}
 
@@ -23,15 +23,25 @@ def sum_to_number(P, n, extent, buffer):
     first, step = P[PLACE, 0], P[DOWN, 0]
     if n == 1:
         for y in range(extent):
+            short()
             total += buffer[np.uintp(first + y * step)]
     elif n == 2:
         second, other = P[PLACE, 1], P[DOWN, 1]
-        for y in range(extent):
-            total += buffer[np.uintp(first + y * step)] * buffer[np.uintp(second + y * other)]
+        odd = 0.0
+        for _ in range(extent >> 1):
+            short()
+            total += buffer[np.uintp(first)] * buffer[np.uintp(second)]
+            odd += buffer[np.uintp(first + step)] * buffer[np.uintp(second + other)]
+            first, second = first + 2 * step, second + 2 * other
+        total += odd
+        if extent & 1:
+            total += buffer[np.uintp(first)] * buffer[np.uintp(second)]
     else:
         for y in range(extent):
+            short()
             value = buffer[np.uintp(first + y * step)]
             for i in range(1, n):
+                short()
                 value *= buffer[np.uintp(P[PLACE, i] + y * P[DOWN, i])]
             total += value
     return total
@@ -39,71 +49,99 @@ def sum_to_number(P, n, extent, buffer):
 
 @kernel(forceinline=True)
 def multiply_vectors(P, first, n, extent, at, buffer):
-    """The product of the vectors first .. n - 1 over the variable that is summed out."""
-    if first == n:
-        for y in range(extent):
-            buffer[np.uintp(at + y)] = 1.0
-        return
+    """The product of the vectors first .. n - 1, at least two, over the summed-out variable."""
     p, down = P[PLACE, first], P[DOWN, first]
+    q, fall = P[PLACE, first + 1], P[DOWN, first + 1]
     for y in range(extent):
-        buffer[np.uintp(at + y)] = buffer[np.uintp(p + y * down)]
-    for i in range(first + 1, n):
+        short()
+        value = buffer[np.uintp(p + y * down)] * buffer[np.uintp(q + y * fall)]
+        buffer[np.uintp(at + y)] = value
+    for i in range(first + 2, n):
+        short()
         p, down = P[PLACE, i], P[DOWN, i]
         for y in range(extent):
+            short()
             buffer[np.uintp(at + y)] *= buffer[np.uintp(p + y * down)]
 
 
 # Eight sums at a time stay in registers. Lines that are no multiple of eight long end in a block
 # that overlaps the one before; lines shorter than eight read and write a little beyond their end,
-# where nothing is kept yet. Lines that are spread out in memory are rare.
+# where nothing is kept yet. Of lines that are spread out in memory four sums are under way at a
+# time, the last of them again and again where the line ends.
 
 
-@kernel(fastmath=REORDER, forceinline=True)
-def line_of_one(P, b, extent, start, length, buffer):
+@kernel(fastmath=CONTRACT, forceinline=True)
+def line_of_one(P, b, step, extent, start, length, buffer):
     """The line of sums of b[y] A[y, j]."""
     p, down, along = P[PLACE, 0], P[DOWN, 0], P[ALONG, 0]
     if along == 1:
         for block in range(0, length, LANES):
+            short()
             j = max(min(block, length - LANES), 0)
-            eight_sums(buffer, b, extent, p + j, down, start + j)
+            eight_sums(buffer, b, step, extent, p + j, down, start + j)
         return
-    for j in range(length):
-        total = 0.0
-        for y in range(extent):
-            total += buffer[np.uintp(b + y)] * buffer[np.uintp(p + y * down)]
-        buffer[np.uintp(start + j)] = total
-        p += along
+    last = length - 1
+    for j in range(0, length, 4):
+        short()
+        j1, j2, j3 = min(j + 1, last), min(j + 2, last), min(j + 3, last)
+        p0, p1, p2, p3 = p + j * along, p + j1 * along, p + j2 * along, p + j3 * along
+        s0 = s1 = s2 = s3 = 0.0
+        at = b
+        for _ in range(extent):
+            short()
+            factor = buffer[np.uintp(at)]
+            s0 += factor * buffer[np.uintp(p0)]
+            s1 += factor * buffer[np.uintp(p1)]
+            s2 += factor * buffer[np.uintp(p2)]
+            s3 += factor * buffer[np.uintp(p3)]
+            at, p0, p1, p2, p3 = at + step, p0 + down, p1 + down, p2 + down, p3 + down
+        buffer[np.uintp(start + j)] = s0
+        buffer[np.uintp(start + j1)] = s1
+        buffer[np.uintp(start + j2)] = s2
+        buffer[np.uintp(start + j3)] = s3
 
 
-@kernel(fastmath=REORDER, forceinline=True)
-def line_of_two(P, second, b, extent, start, length, buffer):
+@kernel(fastmath=CONTRACT, forceinline=True)
+def line_of_two(P, second, b, step, extent, start, length, buffer):
     """The line of sums of b[y] A[y, j] C[y, j], with C in column ``second`` of P."""
     p, down, along = P[PLACE, 0], P[DOWN, 0], P[ALONG, 0]
     q, fall, other = P[PLACE, second], P[DOWN, second], P[ALONG, second]
     if along == 1 and other == 1:
         for block in range(0, length, LANES):
+            short()
             j = max(min(block, length - LANES), 0)
-            eight_sums_of_two(buffer, b, extent, p + j, down, q + j, fall, start + j)
+            eight_sums_of_two(buffer, b, step, extent, p + j, down, q + j, fall, start + j)
         return
-    for j in range(length):
-        total = 0.0
-        for y in range(extent):
-            product = buffer[np.uintp(p + y * down)] * buffer[np.uintp(q + y * fall)]
-            total += buffer[np.uintp(b + y)] * product
-        buffer[np.uintp(start + j)] = total
-        p += along
-        q += other
+    last = length - 1
+    for j in range(0, length, 2):
+        short()
+        j1 = min(j + 1, last)
+        p0, p1, q0, q1 = p + j * along, p + j1 * along, q + j * other, q + j1 * other
+        s0 = s1 = 0.0
+        at = b
+        for _ in range(extent):
+            short()
+            factor = buffer[np.uintp(at)]
+            s0 += factor * (buffer[np.uintp(p0)] * buffer[np.uintp(q0)])
+            s1 += factor * (buffer[np.uintp(p1)] * buffer[np.uintp(q1)])
+            at, p0, p1, q0, q1 = at + step, p0 + down, p1 + down, q0 + fall, q1 + fall
+        buffer[np.uintp(start + j)] = s0
+        buffer[np.uintp(start + j1)] = s1
 
 
 @kernel(fastmath=CONTRACT, forceinline=True)
 def multiply_lines(P, first, n, extent, at, length, buffer):
     """The product of the matrices first .. n - 1, written down line by line."""
     for y in range(extent):
+        short()
         p, along = P[PLACE, first] + y * P[DOWN, first], P[ALONG, first]
         for j in range(length):
+            short()
             buffer[np.uintp(at + j)] = buffer[np.uintp(p + j * along)]
         for i in range(first + 1, n):
+            short()
             p, along = P[PLACE, i] + y * P[DOWN, i], P[ALONG, i]
             for j in range(length):
+                short()
                 buffer[np.uintp(at + j)] *= buffer[np.uintp(p + j * along)]
         at += length

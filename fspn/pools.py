@@ -20,28 +20,29 @@ class PoolWriter:
 
     Arguments:
         sizes: The number of codes of every variable.
+
+    Both pools of probabilities begin with the number one, for kernels that would otherwise branch.
     """
 
     def __init__(self, sizes: np.ndarray):
         self.sizes = sizes
-        self.n_dense = 0
+        self.n_dense = 1
         self._ints: list[int] = []
         self._tables: list[np.ndarray] = []
-        self._numbers: list[np.ndarray] = []
-        self._dense: list[np.ndarray] = []
+        self._numbers: list[np.ndarray] = [np.ones(1)]
+        self._dense: list[np.ndarray] = [np.ones(1)]
         self._n_tables = 0
-        self._n_numbers = 0
+        self._n_numbers = 1
 
     def pools(self) -> Pools:
         """All that was written, except dense tables."""
-        empty = [np.zeros(1)]
-        tables = np.concatenate(self._tables or empty).astype(np.int32)
+        tables = np.concatenate(self._tables or [np.zeros(1)]).astype(np.int32)
         ints = np.array(self._ints, dtype=np.int64)
-        return Pools(ints, tables, np.concatenate(self._numbers or empty))
+        return Pools(ints, tables, np.concatenate(self._numbers))
 
     def dense(self) -> np.ndarray:
         """The tables that were written out cell by cell."""
-        return np.concatenate([np.zeros(0), *self._dense])
+        return np.concatenate(self._dense)
 
     def record(self, *entries: int) -> int:
         """Write integers of the structure; returns their place."""

@@ -138,16 +138,17 @@ class Questions:
         return table / total
 
     def log_probability_of_codes(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """The log-probability of boxes of codes, shape (n, m): for callers that keep codes.
+        """The log-probability of boxes of codes, shape (n, m) or (m,): for callers that keep codes.
 
         Code k is the k-th value of a column's sorted domain; discrete columns only.
         """
         self._check_fitted()
+        lower, upper = np.atleast_2d(lower), np.atleast_2d(upper)
         if self._engine is not None:
             low, high = _plain(lower, np.int64), _plain(upper, np.int64)
             self._check_boxes(low, high)
             return self._engine.run_boxes_of_codes(low, high)
-        sides = zip(np.asarray(lower).T, np.asarray(upper).T, strict=True)
+        sides = zip(lower.T, upper.T, strict=True)
         constraints = {v: CodeRange(first, last) for v, (first, last) in enumerate(sides)}
         return self._log_probability(Events(len(lower), constraints))
 
@@ -208,17 +209,18 @@ class Questions:
 
     def _boxes(self, lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray, bool]:
         low, high = _plain(lower, np.float64), _plain(upper, np.float64)
+        self._check_boxes(low, high)
         single = low.ndim == 1
         if single:
             low, high = low[None, :], high[None, :]
-        self._check_boxes(low, high)
         return low, high, single
 
     def _check_boxes(self, low: np.ndarray, high: np.ndarray) -> None:
-        if low.shape != high.shape or low.ndim != 2 or low.shape[1] != len(self.domain_):
+        m = len(self.domain_)
+        if low.shape != high.shape or low.ndim not in (1, 2) or low.shape[-1] != m:
             raise ValueError(
-                f"boxes of shape {low.shape} and {high.shape} do not fit a model of "
-                f"{len(self.domain_)} columns; both sides are of shape (n, {len(self.domain_)})"
+                f"boxes of shape {low.shape} and {high.shape} do not fit a model of {m} columns; "
+                f"both sides are of shape (n, {m}), or ({m},) for one box"
             )
 
     def _score_columns(self, columns: list[np.ndarray], n: int) -> np.ndarray:

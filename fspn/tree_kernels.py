@@ -13,6 +13,7 @@ from fspn.kernels import (
     FACTORIZE,
     FIRST,
     KEPT,
+    ONE,
     PRODUCT,
     SUM,
     TINY,
@@ -177,16 +178,16 @@ def _leaves(node, step, ints, numbers, lo, hi, w, weights, sizes):
     """The leaves among a product's children from ``step`` on: (the next other child, log)."""
     scale, product = 0.0, 1.0
     while step < ints[node + 3]:
-        leaf = ints[node + 4 + step]
-        if ints[leaf] != UNI_LEAF:
+        leaf = ints[np.uintp(node + 4 + step)]
+        if ints[np.uintp(leaf)] != UNI_LEAF:
             break
-        v, pmf = ints[leaf + 3], ints[leaf + 5]
+        v, pmf = np.uintp(ints[np.uintp(leaf + 3)]), ints[np.uintp(leaf + 5)]
         low, high = lo[v], hi[v]
-        # Which leaves are free changes from event to event: no branch between that and a point.
         if (w[v] >= 0) | ((low != high) & ((low > 0) | (high < sizes[v] - 1))):
             p = _range_mass(pmf, ints[leaf + 6], low, high, w[v], weights, numbers)
         else:
-            p = numbers[pmf + low] if low == high else 1.0
+            # Which leaves are free changes from event to event: no branch between them and points.
+            p = numbers[np.uintp(pmf + low if low == high else ONE)]
         product *= p
         if product < TINY:
             if product <= 0.0:
@@ -197,7 +198,7 @@ def _leaves(node, step, ints, numbers, lo, hi, w, weights, sizes):
     return step, scale + log(product)
 
 
-@kernel()
+@kernel(forceinline=True)
 def evaluate(
     root, ints, tables, numbers, lo, hi, w, weights, sizes,
     buffer, first, keep, frames, partial, saved, V, F, W, B, G, P,
@@ -214,7 +215,8 @@ def evaluate(
         frame, own = frames[depth - 1], partial[depth - 1]
         node, step = frame[NODE], frame[STEP]
         kind = ints[node]
-        if step == 0 and not _constrained(node, ints, lo, hi, w, sizes):
+        is_dense = kind == BLOCK and ints[node + 5] >= 0
+        if step == 0 and not is_dense and not _constrained(node, ints, lo, hi, w, sizes):
             answer = 0.0
             depth -= 1
         elif kind == PRODUCT:
@@ -270,7 +272,7 @@ def evaluate(
                 frame[START] = frame[SAVED] + 2 * ints[box + 1]
                 frame[STEP] = 2
                 depth = _push(frames, depth, ints[box], frame[START], frame[TOP])
-        elif kind == BLOCK and ints[node + 5] >= 0:
+        elif is_dense:
             dense = ints[node + 5]
             answer, need = sum_block(ints, dense, lo, hi, w, weights, B, G, P, buffer, frame[TOP])
             if need > 0:

@@ -30,26 +30,34 @@ def lowest_bit(bits):
     return int(bits & -bits).bit_length() - 1
 
 
-def eight_sums(buffer, b, extent, p, down, target):
-    """``buffer[target + j] = sum_y buffer[b + y] * buffer[p + y * down + j]`` for eight j."""
+def eight_sums(buffer, b, step, extent, p, down, target):
+    """``buffer[target + j] = sum_y buffer[b + y step] * buffer[p + y * down + j]`` for eight j."""
     sums = [0.0] * LANES
     for y in range(extent):
-        factor = buffer[b + y]
+        factor = buffer[b + y * step]
         for j in range(LANES):
             sums[j] += factor * buffer[p + y * down + j]
     for j in range(LANES):
         buffer[target + j] = sums[j]
 
 
-def eight_sums_of_two(buffer, b, extent, p, down, q, fall, target):
+def eight_sums_of_two(buffer, b, step, extent, p, down, q, fall, target):
     """The same with a second matrix, at q with ``fall`` numbers a row, times the first."""
     sums = [0.0] * LANES
     for y in range(extent):
-        factor = buffer[b + y]
+        factor = buffer[b + y * step]
         for j in range(LANES):
             sums[j] += factor * buffer[p + y * down + j] * buffer[q + y * fall + j]
     for j in range(LANES):
         buffer[target + j] = sums[j]
+
+
+def short():
+    """In a loop of few rounds: LLVM is to leave it as it is, neither unrolled nor in vectors.
+
+    It would take a loop of unknown length for a long one, and what it then sets up, before the
+    loop and behind it, costs more than a dozen rounds.
+    """
 
 
 class _Sums:
@@ -75,17 +83,21 @@ class _Sums:
         lanes = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
         return self.builder.shuffle_vector(one, one, lanes)
 
-    def sum_rows(self, b: Any, extent: Any, row: Callable[[Any], Any], target: Any) -> None:
-        """Store the sum over y of ``buffer[b + y] * row(y)``."""
+    def sum_rows(
+        self, b: Any, step: Any, extent: Any, row: Callable[[Any], Any], target: Any
+    ) -> None:
+        """Store the sum over y of ``buffer[b + y * step] * row(y)``."""
         builder, one = self.builder, ir.Constant(extent.type, 1)
         zero = ir.Constant(VECTOR, [0.0] * LANES)
         sums = [cgutils.alloca_once_value(builder, zero) for _ in range(2)]
 
         def add(y: Any, total: Any) -> None:
-            term = builder.fmul(self.spread(builder.add(b, y)), row(y), flags=FLAGS)
+            factor = self.spread(builder.add(b, builder.mul(y, step)))
+            term = builder.fmul(factor, row(y), flags=FLAGS)
             builder.store(builder.fadd(builder.load(total), term, flags=FLAGS), total)
 
         with cgutils.for_range(builder, builder.ashr(extent, one)) as loop:
+            _leave_loop(builder)
             y = builder.shl(loop.index, one)
             add(y, sums[0])
             add(builder.add(y, one), sums[1])
@@ -93,6 +105,25 @@ class _Sums:
             add(builder.sub(extent, one), sums[0])
         total = builder.fadd(builder.load(sums[0]), builder.load(sums[1]))
         builder.store(total, self.place(target), align=8)
+
+
+def _leave_loop(builder: Any) -> None:
+    """A loop with (no) assembler in it is left as it is."""
+    builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
+
+
+@intrinsic
+def _short(typing):  # pragma: no cover - compiled
+    def codegen(context, builder, signature, arguments):
+        _leave_loop(builder)
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@overload(short)
+def _compiled_short():
+    return lambda: _short()
 
 
 @intrinsic
@@ -104,24 +135,26 @@ def _lowest_bit(typing, bits):  # pragma: no cover - compiled
 
 
 @intrinsic
-def _eight_sums(typing, buffer, b, extent, p, down, target):  # pragma: no cover - compiled
+def _eight_sums(typing, buffer, b, step, extent, p, down, target):  # pragma: no cover - compiled
     def codegen(context, builder, signature, arguments):
-        array, b, extent, p, down, target = arguments
+        array, b, step, extent, p, down, target = arguments
         sums = _Sums(context, builder, signature.args[0], array)
 
         def row(y):
             return sums.eight(builder.add(p, builder.mul(y, down)))
 
-        sums.sum_rows(b, extent, row, target)
+        sums.sum_rows(b, step, extent, row, target)
         return context.get_dummy_value()
 
-    return types.void(buffer, *[types.int64] * 5), codegen
+    return types.void(buffer, *[types.int64] * 6), codegen
 
 
 @intrinsic
-def _eight_sums_of_two(typing, buffer, b, extent, p, down, q, fall, target):  # pragma: no cover
+def _eight_sums_of_two(
+    typing, buffer, b, step, extent, p, down, q, fall, target
+):  # pragma: no cover - compiled
     def codegen(context, builder, signature, arguments):
-        array, b, extent, p, down, q, fall, target = arguments
+        array, b, step, extent, p, down, q, fall, target = arguments
         sums = _Sums(context, builder, signature.args[0], array)
 
         def row(y):
@@ -130,10 +163,10 @@ def _eight_sums_of_two(typing, buffer, b, extent, p, down, q, fall, target):  # 
                 first, sums.eight(builder.add(q, builder.mul(y, fall))), flags=FLAGS
             )
 
-        sums.sum_rows(b, extent, row, target)
+        sums.sum_rows(b, step, extent, row, target)
         return context.get_dummy_value()
 
-    return types.void(buffer, *[types.int64] * 7), codegen
+    return types.void(buffer, *[types.int64] * 8), codegen
 
 
 @overload(lowest_bit)
@@ -148,16 +181,16 @@ def _check(buffer: Any) -> None:
 
 
 @overload(eight_sums)
-def _compiled_sums(buffer, b, extent, p, down, target):
+def _compiled_sums(buffer, b, step, extent, p, down, target):
     _check(buffer)
-    return lambda buffer, b, extent, p, down, target: _eight_sums(
-        buffer, b, extent, p, down, target
+    return lambda buffer, b, step, extent, p, down, target: _eight_sums(
+        buffer, b, step, extent, p, down, target
     )
 
 
 @overload(eight_sums_of_two)
-def _compiled_sums_of_two(buffer, b, extent, p, down, q, fall, target):
+def _compiled_sums_of_two(buffer, b, step, extent, p, down, q, fall, target):
     _check(buffer)
-    return lambda buffer, b, extent, p, down, q, fall, target: _eight_sums_of_two(
-        buffer, b, extent, p, down, q, fall, target
+    return lambda buffer, b, step, extent, p, down, q, fall, target: _eight_sums_of_two(
+        buffer, b, step, extent, p, down, q, fall, target
     )

@@ -71,7 +71,7 @@ class TestQuestions:
             model.probability(np.zeros(shape), np.ones(shape))
 
     def test_sides_of_different_shapes(self, model: FSPN) -> None:
-        with pytest.raises(ValueError, match=r"2, 6\) do not fit .* both sides are .* \(n, 6\)"):
+        with pytest.raises(ValueError, match=r"\(6,\) and \(2, 6\) do not fit .* \(n, 6\)"):
             model.probability(np.zeros(6), np.ones((2, 6)))
 
     def test_an_array_without_upper_sides(self, model: FSPN) -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numba import njit
 
 from fspn.code_kernels import codes_of_boxes
-from fspn.engine import _is_run
-from fspn.vector_kernels import LANES, eight_sums, eight_sums_of_two, lowest_bit
+from fspn.engine import coding
+from fspn.vector_kernels import LANES, eight_sums, eight_sums_of_two, lowest_bit, short
 
 SIDES = st.one_of(
     st.sampled_from([np.nan, np.inf, -np.inf, 1e-30, -1e-30]),
@@ -33,9 +33,7 @@ def test_boxes_hold_the_values_between_their_sides(domains, data):
     m = len(columns)
     box = st.lists(SIDES, min_size=m, max_size=m)
     lower, upper = (np.array([data.draw(box) for _ in range(3)], dtype=float) for _ in range(2))
-    starts = np.concatenate([[0], np.cumsum([len(c) for c in columns])])
-    runs = np.array([_is_run(column) for column in columns])
-    low, high = codes_of_boxes(lower, upper, np.concatenate(columns), starts, runs)
+    low, high = codes_of_boxes(lower, upper, *coding(columns))
     for q in range(3):
         for v, column in enumerate(columns):
             a = -np.inf if np.isnan(lower[q, v]) else lower[q, v]
@@ -46,29 +44,30 @@ def test_boxes_hold_the_values_between_their_sides(domains, data):
 
 
 @njit
-def _sums(buffer, b, extent, p, down, target):
-    eight_sums(buffer, b, extent, p, down, target)
+def _sums(buffer, b, step, extent, p, down, target):
+    eight_sums(buffer, b, step, extent, p, down, target)
 
 
 @njit
-def _sums_of_two(buffer, b, extent, p, down, q, fall, target):
-    eight_sums_of_two(buffer, b, extent, p, down, q, fall, target)
+def _sums_of_two(buffer, b, step, extent, p, down, q, fall, target):
+    eight_sums_of_two(buffer, b, step, extent, p, down, q, fall, target)
 
 
+@pytest.mark.parametrize("step", [0, 1, 3])
 @pytest.mark.parametrize("extent", [0, 1, 2, 3, 8, 31])
-def test_eight_sums_are_a_vector_times_a_matrix(extent):
+def test_eight_sums_are_a_vector_times_a_matrix(extent, step):
     """The compiled form writes b @ A, and b @ (A * C), and nothing else."""
     rng = np.random.default_rng(extent)
     buffer = rng.random(2000)
-    b = buffer[3 : 3 + extent]
+    b = buffer[3 + step * np.arange(extent)]
     first = buffer[100 : 100 + 11 * extent].reshape(extent, 11)[:, :LANES]
     second = buffer[700 : 700 + 9 * extent].reshape(extent, 9)[:, :LANES]
     expected = buffer.copy()
     expected[1900:1908], expected[1950:1958] = b @ first, b @ (first * second)
     plain = buffer.copy()
     for one, two, array in ((_sums, _sums_of_two, buffer), (eight_sums, eight_sums_of_two, plain)):
-        one(array, 3, extent, 100, 11, 1900)
-        two(array, 3, extent, 100, 11, 700, 9, 1950)
+        one(array, 3, step, extent, 100, 11, 1900)
+        two(array, 3, step, extent, 100, 11, 700, 9, 1950)
         np.testing.assert_allclose(array, expected, rtol=1e-14)
 
 
@@ -83,3 +82,17 @@ def test_lowest_bit(bits):
     text = f"{bits:b}"
     zeros = len(text) - len(text.rstrip("0"))
     assert _bit(bits) == lowest_bit(bits) == zeros
+
+
+@njit
+def _double(x):
+    total = 0
+    for _ in range(x):
+        short()
+        total += 2
+    return total
+
+
+def test_a_short_loop_is_a_loop():
+    """The hint to the compiler changes no answer."""
+    assert _double(300) == _double.py_func(300) == 600

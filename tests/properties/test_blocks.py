@@ -115,7 +115,7 @@ def test_all_kinds_of_events(seed: int) -> None:
     maker = NetworkMaker(seed)
     root = maker.network()
     engine = Engine(compile_fspn(root, maker.sizes), maker.domain())
-    assert engine.first > 0
+    assert engine.first > 1
     events = maker.events(6)
     expected = mass(joint_of(root, maker.sizes), events)
     np.testing.assert_allclose(
@@ -143,7 +143,7 @@ def test_tables_too_large_to_write_out(seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fspn.compile_dense, "MAX_TABLE", 0)
         engine = Engine(compile_fspn(root, maker.sizes), maker.domain())
-    assert engine.first == 0
+    assert engine.first == 1
     events = maker.events(6)
     expected = mass(joint_of(root, maker.sizes), events)
     np.testing.assert_allclose(
@@ -212,9 +212,25 @@ def test_tiny_probabilities_do_not_underflow() -> None:
     for v in range(1, 60):
         node = Factorize(node, maker.table(v, [v - 1]))
     engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
-    assert engine.first > 0
+    assert engine.first > 1
     events = Events(1, {v: CodeWeights(np.full((1, 9), 1e-9)) for v in range(60)})
     np.testing.assert_allclose(engine.log_probability(events), 60 * np.log(1e-9), rtol=1e-12)
+
+
+@pytest.mark.parametrize("small", [1e-2, 1e-3, 1e-4, 1e-12])
+def test_small_tables_are_summed_again_with_care(small: float) -> None:
+    """60 tables times a small number: 1e-180 needs no care, 1e-240 may, 1e-720 is no number."""
+    maker = NetworkMaker(2)
+    maker.sizes = [5] * 60
+    node: Node = UniLeaf(0, maker.categorical(0))
+    for v in range(1, 60):
+        node = Factorize(node, maker.table(v, [v - 1]))
+    program = compile_fspn(node, maker.sizes)
+    events = Events(1, {v: CodeRange(np.array([v % 2]), np.array([3])) for v in range(60)})
+    whole = Engine(program, maker.domain()).log_probability(events)
+    program.dense[1:] *= small
+    found = Engine(program, maker.domain()).log_probability(events)
+    np.testing.assert_allclose(found, whole + 60 * np.log(small), rtol=1e-12)
 
 
 @pytest.mark.parametrize("n", [61, 62, 63, 64])
@@ -228,7 +244,7 @@ def test_blocks_of_as_many_variables_as_a_word_has_bits(n: int) -> None:
     for table in tables:
         node = Factorize(node, table)
     engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
-    assert (engine.first > 0) == (n <= fspn.dense_kernels.MAX_VARIABLES)
+    assert (engine.first > 1) == (n <= fspn.dense_kernels.MAX_VARIABLES)
     weights = maker.rng.integers(1, 4, size=(n, 5, 3)) / 3.0
     events = Events(5, {v: CodeWeights(weights[v]) for v in range(n) if v % 3})
     weights[::3] = 1.0
