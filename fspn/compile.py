@@ -12,8 +12,15 @@ from itertools import product
 
 import numpy as np
 
-from fspn.compile_block import NotCompilable, gather_block, is_table_part, write_block
-from fspn.compile_dense import write_dense_block
+from fspn.compile_block import (
+    Block,
+    NotCompilable,
+    gather_block,
+    is_table_part,
+    is_tabular,
+    write_block,
+)
+from fspn.compile_dense import fits_dense, write_dense_block
 from fspn.event import Codes, Interval, Region
 from fspn.kernels import BLOCK, FACTORIZE, JOINT, PRODUCT, SUM, UNI_LEAF
 from fspn.leaves.base import log_of
@@ -113,7 +120,11 @@ class _Writer:
         return self._record(UNI_LEAF, *scope, variable, len(dist.p), pmf, cumulative)
 
     def _product(self, node: Product) -> int:
-        """Tabular children that are more than leaves become blocks of their own."""
+        """A few small tables and leaves are one block; else tabular children are one each."""
+        if is_tabular(node) and not all(isinstance(child, UniLeaf) for child in node.children):
+            block = gather_block(node)
+            if fits_dense(self.pool, block):
+                return self._write(block, node.scope)
         return self._product_of([self.node(child) for child in node.children], node.scope)
 
     def _product_of(self, children: list[int], node_scope: frozenset[int]) -> int:
@@ -183,13 +194,15 @@ class _Writer:
 
     def _block(self, node: Factorize) -> int:
         """The longest chain of tables from here down, over a base that is not tables."""
-        block = gather_block(node)
+        return self._write(gather_block(node), node.scope)
+
+    def _write(self, block: Block, node_scope: frozenset[int]) -> int:
         place = write_block(self.pool, block)
         below = -1 if block.base is None else self.node(block.base)
-        dense = -1 if block.base is not None else write_dense_block(self.pool, block)
+        dense = write_dense_block(self.pool, block) if fits_dense(self.pool, block) else -1
         self.widest = max(self.widest, len(block.external))
         self.longest = max(self.longest, len(block.variables))
-        return self._record(BLOCK, *self._scope(node.scope), place, below, dense)
+        return self._record(BLOCK, *self._scope(node_scope), place, below, dense)
 
 
 def _runs(codes: frozenset[int]) -> list[tuple[int, int]]:

@@ -57,8 +57,8 @@ class Block:
         return elimination_order(self.parents, [int(sizes[v]) for v in self.variables])[0]
 
 
-def gather_block(node: Factorize) -> Block:
-    """The longest chain of tables from a node down."""
+def gather_block(node: Factorize | Product) -> Block:
+    """The longest chain of tables from a node down, or all of a product of tables."""
     tables: list[TableSplit] = []
     leaves: list[UniLeaf] = []
     base = _collect(node, tables, leaves)

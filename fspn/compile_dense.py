@@ -15,12 +15,16 @@ MAX_TABLE = 1 << 17
 MAX_DENSE = 1 << 21
 
 
-def write_dense_block(pool: PoolWriter, block: Block) -> int:
-    """The record that :mod:`fspn.dense_kernels` reads, or -1 where the tables are too large."""
+def fits_dense(pool: PoolWriter, block: Block) -> bool:
+    """Whether a block is nothing but tables that are small enough to be written out."""
+    if block.base is not None or len(block.variables) > MAX_VARIABLES:
+        return False
     cells = [_cells(part) for part in block.parts]
-    small = max(cells) <= MAX_TABLE and pool.n_dense + sum(cells) <= MAX_DENSE
-    if len(block.variables) > MAX_VARIABLES or not small:
-        return -1
+    return max(cells) <= MAX_TABLE and pool.n_dense + sum(cells) <= MAX_DENSE
+
+
+def write_dense_block(pool: PoolWriter, block: Block) -> int:
+    """The record that :mod:`fspn.dense_kernels` reads."""
     order = block.order(pool.sizes)
     ranks = {place: rank for rank, place in enumerate(order)}
     ancestors = _ancestors(block, ranks)

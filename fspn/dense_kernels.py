@@ -109,8 +109,8 @@ def _weigh(B, G, f, r, place, weights, buffer, top):
 @kernel(forceinline=True)
 def _wait(B, G, f, r):
     """Put factor f on the list of those that wait for variable r; returns r as a bit."""
-    G[f, LINK] = B[HEAD, r]
-    B[HEAD, r] = f
+    G[np.uintp(f), LINK] = B[HEAD, np.uintp(r)]
+    B[HEAD, np.uintp(r)] = f
     return np.int64(1) << r
 
 
@@ -141,8 +141,8 @@ def _shape(B, G, f, bits):
     for place in range(n - 1, -1, -1):
         short()
         d = B[DIM, place]
-        G[f, STRIDE + d] = cells
-        cells = min(cells * B[EXTENT, d], MAX_CELLS)
+        G[np.uintp(f), np.uintp(STRIDE + d)] = cells
+        cells = min(cells * B[EXTENT, np.uintp(d)], MAX_CELLS)
     return n, cells
 
 
@@ -162,12 +162,13 @@ def _lines_first(G, P, n, h, outer):
     n_lines = 0
     for i in range(n):
         short()
-        f = P[FACTOR, i]
-        if (G[f, BITS] >> h) & 1:
-            P[ALONG, i] = G[f, STRIDE + h]
+        f = np.uintp(P[FACTOR, i])
+        bits = G[f, BITS]
+        if (bits >> h) & 1:
+            P[ALONG, i] = G[f, np.uintp(STRIDE + h)]
             if i > n_lines:
                 _swap(P, i, n_lines)
-            if n_lines > 0 and G[f, BITS] & outer != 0:
+            if n_lines > 0 and bits & outer != 0:
                 _swap(P, 0, n_lines)
             n_lines += 1
     return n_lines
@@ -236,8 +237,10 @@ def _sum_out(B, G, P, n, n_dims, r, start, cells, buffer):
         again = outer != 0 and _changing(G, P, n_lines, n, outer)
         multiply_vectors(P, n_lines, n, extent, free, buffer)
         b, step = free, 1
-    again_lines = outer != 0 and n_lines > 2 and _changing(G, P, 1, n_lines, outer)
-    P[PLACE, n], P[DOWN, n], P[ALONG, n] = matrix, length, 1
+    again_lines = False
+    if n_lines > 2:
+        again_lines = outer != 0 and _changing(G, P, 1, n_lines, outer)
+        P[PLACE, n], P[DOWN, n], P[ALONG, n] = matrix, length, 1
     n_sheet = 0
     if n_dims > 1:
         _step_across(G, P, n, B[DIM, n_dims - 2])
@@ -294,10 +297,10 @@ def _open_tables(ints, block, needed, w, weights, B, G, buffer, top):
         first = _open_table(ints, ints[np.uintp(var + TABLE)], B, G, f)
         # No branches: which tables are a number changes from event to event.
         is_factor = np.int64(first >= 0)
-        product *= buffer[np.uintp(ONE if first >= 0 else G[f, AT])]
+        product *= buffer[np.uintp(ONE if first >= 0 else G[np.uintp(f), AT])]
         slot = first if first >= 0 else ints[block + SIZE]
-        G[f, LINK] = B[HEAD, slot]
-        B[HEAD, slot] = f
+        G[np.uintp(f), LINK] = B[HEAD, np.uintp(slot)]
+        B[HEAD, np.uintp(slot)] = f
         waiting |= is_factor << slot
         f += is_factor
         place = w[np.uintp(ints[np.uintp(var + GLOBAL)])]
@@ -354,7 +357,7 @@ def _sum_all(B, G, P, f, waiting, buffer, top, scale, product, careful):
     return scale + log(product), 0
 
 
-@kernel()
+@kernel(forceinline=True)
 def sum_block(ints, block, lo, hi, w, weights, B, G, P, buffer, top):
     """The log-probability of an event on a dense block; a second value > 0 asks for more buffer.
 

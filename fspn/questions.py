@@ -51,7 +51,8 @@ class Questions:
         self._check_fitted()
         if upper is not None and self._engine is not None and self._engine.takes_boxes:
             low, high, single = self._boxes(lower, upper)
-            values = np.exp(self._engine.box_log_probability(low, high))
+            logs = self._engine.box_log_probability(low, high)
+            values = np.exp(logs, out=logs)
             return float(values[0]) if single else values
         events, single = self._events(lower if upper is None else (lower, upper))
         values = np.exp(self._log_probability(events))

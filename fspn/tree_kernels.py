@@ -215,8 +215,10 @@ def evaluate(
         frame, own = frames[depth - 1], partial[depth - 1]
         node, step = frame[NODE], frame[STEP]
         kind = ints[node]
+        # A dense block and the children of a product at the root look for themselves.
         is_dense = kind == BLOCK and ints[node + 5] >= 0
-        if step == 0 and not is_dense and not _constrained(node, ints, lo, hi, w, sizes):
+        looks = is_dense or (kind == PRODUCT and depth == 1)
+        if step == 0 and not looks and not _constrained(node, ints, lo, hi, w, sizes):
             answer = 0.0
             depth -= 1
         elif kind == PRODUCT:
