@@ -40,7 +40,8 @@ GLOBAL, CODES, ANCESTORS, TABLE, VARIABLE = 0, 1, 2, 3, 4
 START, N_DIMS, FIRST_DIM = range(3)
 
 # Rows of B: per variable its first code and number of codes, and the list of factors that wait for
-# it; the dimensions of the result in the making, and how far a loop over them has come.
+# it (one more column takes what waits for none); the dimensions of the result in the making, and
+# how far a loop over them has come.
 LOW, EXTENT, HEAD, DIM, COUNT = range(5)
 # A row of G is a factor: the next one in its list, its place in the buffer, its variables as bits,
 # and its stride per variable.

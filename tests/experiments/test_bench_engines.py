@@ -61,7 +61,7 @@ def test_codes_of_points_and_free_columns(model):
 
 
 def test_the_bytes_of_an_independent_model_are_known():
-    """Each constrained column of a product of leaves costs one probability of eight bytes."""
+    """A column of a product of leaves costs one number: a probability, or the one of free columns."""
     rng = np.random.default_rng(0)
     data = pd.DataFrame(rng.integers(0, 4, (2000, 3)), columns=["x0", "x1", "x2"])
     free = FSPN(random_state=0).fit(data)
@@ -69,13 +69,13 @@ def test_the_bytes_of_an_independent_model_are_known():
     events = np.array([[1.0, np.nan, np.nan], [1.0, 2.0, 3.0]])
     notes = watch(free, events)
     np.testing.assert_allclose(np.exp(notes["answers"]), free.probability(events, events))
-    assert np.diff(notes["numbers_ends"]).tolist() == [1, 3]
+    assert np.diff(notes["numbers_ends"]).tolist() == [3, 3]
     assert np.diff(notes["tables_ends"]).tolist() == [0, 0]
     structure = [
         len(np.unique(notes["ints_read"][a:b]))
         for a, b in zip(notes["ints_ends"], notes["ints_ends"][1:], strict=False)
     ]
-    expected = [8 * (1 + structure[0]), 8 * (3 + structure[1])]
+    expected = [8 * (1 + 1 + structure[0]), 8 * (3 + structure[1])]
     assert distinct_bytes(free, notes).tolist() == expected
     assert (distinct_bytes(free, notes, 64) % 64 == 0).all()
 
