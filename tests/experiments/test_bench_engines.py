@@ -61,7 +61,7 @@ def test_codes_of_points_and_free_columns(model):
 
 
 def test_the_bytes_of_an_independent_model_are_known():
-    """A column of a product of leaves costs one number: a probability, or the one of free columns."""
+    """Each column of a product of leaves costs one number; for free ones it is the number one."""
     rng = np.random.default_rng(0)
     data = pd.DataFrame(rng.integers(0, 4, (2000, 3)), columns=["x0", "x1", "x2"])
     free = FSPN(random_state=0).fit(data)
