@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from fspn.compile_block import Block
-from fspn.dense_kernels import MAX_VARIABLES
+from fspn.dense_kernels import MAX_VARIABLES, WAY
 from fspn.leaves.full import FullTable
 from fspn.leaves.ladder import Ladder
 from fspn.nodes import TableSplit, UniLeaf
 from fspn.pools import PoolWriter
+from fspn.shorter import MAX_WAYS, Shortener, ShortTable
 
 MAX_TABLE = 1 << 17
 MAX_DENSE = 1 << 21
+MAX_SHORTER = 1 << 18
 
 
 def fits_dense(pool: PoolWriter, block: Block) -> bool:
@@ -25,15 +29,71 @@ def fits_dense(pool: PoolWriter, block: Block) -> bool:
 
 def write_dense_block(pool: PoolWriter, block: Block) -> int:
     """The record that :mod:`fspn.dense_kernels` reads."""
-    order = block.order(pool.sizes)
-    ranks = {place: rank for rank, place in enumerate(order)}
-    ancestors = _ancestors(block, ranks)
-    entries: list[int] = []
-    for place in order:
-        v = block.variables[place]
-        table = _table(pool, block, place, ranks)
-        entries += [v, int(pool.sizes[v]), ancestors[place], table]
-    return pool.record(len(order), *entries)
+    return _DenseWriter(pool, block).write()
+
+
+class _DenseWriter:
+    """Numbers the variables twice: by rank, in the order in which they are summed out, and by turn.
+
+    By turn children come before parents, so that a parent's table is looked at when all that may
+    want to sum it out had their chance. Variables without children have the first ranks, and so the
+    largest strides: an event fixes them more often than not, and what is left lies side by side.
+    """
+
+    def __init__(self, pool: PoolWriter, block: Block) -> None:
+        self._pool, self._block = pool, block
+        tables = [
+            ((*parents, place), _written(part))
+            for place, (parents, part) in enumerate(zip(block.parents, block.parts, strict=True))
+        ]
+        room = (MAX_DENSE - pool.n_dense - sum(cells.size for _, cells in tables)) // 4
+        self._shortener = Shortener(tables, min(room, MAX_SHORTER))
+        order = sorted(block.order(pool.sizes), key=lambda v: len(self._shortener.children[v]) > 0)
+        self._rank = {place: rank for rank, place in enumerate(order)}
+
+    def write(self) -> int:
+        entries: list[int] = []
+        for place in reversed(range(len(self._rank))):
+            v = self._block.variables[place]
+            above = self._turns(self._shortener.ancestors[place])
+            last = int(self._pool.sizes[v]) - 1
+            entries += [v, last, self._rank[place], above, self._tables(place)]
+        return self._pool.record(len(self._rank), *entries)
+
+    def _turns(self, places: Iterable[int]) -> int:
+        """Tables as bits."""
+        return sum(1 << (len(self._rank) - 1 - place) for place in places)
+
+    def _tables(self, place: int) -> int:
+        """All of a variable's tables, those first that others lead to; returns its own."""
+        written: dict[frozenset[int], int] = {}
+        for table in reversed(self._shortener.tables_of(place)):
+            ways = [
+                entry
+                for parent, shorter in table.ways
+                for entry in (
+                    1 << self._rank[parent],
+                    self._turns(self._shortener.children[parent]),
+                    written[shorter.merged],
+                )
+            ]
+            ways += [0] * (WAY * MAX_WAYS - len(ways))
+            written[table.merged] = self._table(table, ways)
+        return written[frozenset()]
+
+    def _table(self, table: ShortTable, ways: list[int]) -> int:
+        """One table with its dimensions by rank, the last one fastest."""
+        ranks = [self._rank[place] for place in table.dims]
+        axes = np.argsort(ranks)
+        cells = np.transpose(table.cells, axes)
+        strides = np.cumprod([1, *cells.shape[:0:-1]])[::-1]
+        dims = [
+            entry
+            for axis, stride in zip(axes, strides, strict=True)
+            for entry in (ranks[axis], stride, self._block.variables[table.dims[axis]])
+        ]
+        start, bits = self._pool.dense_at(cells), sum(1 << rank for rank in ranks)
+        return self._pool.record(start, len(ranks), bits, self._turns(table.merged), *ways, *dims)
 
 
 def _cells(part: UniLeaf | TableSplit) -> int:
@@ -42,32 +102,12 @@ def _cells(part: UniLeaf | TableSplit) -> int:
     return int(np.prod([float(size) for size in (*part.ladder.sizes, len(part.ladder.base))]))
 
 
-def _ancestors(block: Block, ranks: dict[int, int]) -> list[int]:
-    """Per variable, itself and all it depends on: bits by rank."""
-    masks: list[int] = []
-    for place, parents in enumerate(block.parents):
-        mask = 1 << ranks[place]
-        for parent in parents:
-            mask |= masks[parent]
-        masks.append(mask)
-    return masks
-
-
-def _table(pool: PoolWriter, block: Block, place: int, ranks: dict[int, int]) -> int:
-    """One table with its dimensions by rank, the last one fastest."""
-    part = block.parts[place]
-    given = block.parents[place]
-    cells = _row(part) if isinstance(part, UniLeaf) else written_out(part.ladder)
-    axes = sorted(range(len(given) + 1), key=lambda axis: ranks[(*given, place)[axis]])
-    shape = [cells.shape[axis] for axis in axes]
-    strides = np.cumprod([1, *shape[:0:-1]])[::-1]
-    dims = [ranks[(*given, place)[axis]] for axis in axes]
-    pairs = [int(entry) for pair in zip(dims, strides, strict=True) for entry in pair]
-    return pool.record(pool.dense_at(np.transpose(cells, axes)), len(dims), *pairs)
-
-
 def _row(leaf: UniLeaf) -> np.ndarray:
     return np.asarray(leaf.dist.p)  # type: ignore[attr-defined]
+
+
+def _written(part: UniLeaf | TableSplit) -> np.ndarray:
+    return _row(part) if isinstance(part, UniLeaf) else written_out(part.ladder)
 
 
 def written_out(ladder: Ladder | FullTable) -> np.ndarray:

@@ -5,7 +5,8 @@ bookkeeping costs more than the arithmetic where tables are small. Here a table 
 buffer with one stride per variable, so that a known variable moves its start, an open one is a
 loop, and nothing is copied. Variables are numbered in the order in which they are summed out. In
 every table and message the one that is summed out last lies fastest: the innermost loop runs over
-consecutive numbers.
+consecutive numbers. What lies above the variables of an event, and is none of its business, is not
+summed at all where a shorter table is at hand (:mod:`fspn.shorter`).
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs
@@ -17,7 +18,7 @@ from math import log
 import numpy as np
 from numba import njit
 
-from fspn.kernels import ONE, REORDER, TINY, TOO_MANY_DIMS, kernel
+from fspn.kernels import ONE, TINY, TOO_MANY_DIMS, kernel
 from fspn.line_kernels import (
     ACROSS,
     ALONG,
@@ -34,15 +35,20 @@ from fspn.vector_kernels import lowest_bit, short
 
 MAX_VARIABLES = 62
 
-# Places in a dense block's record, and in the record of one of its variables.
+# Places in a dense block's record; in that of a variable, children before parents; in that of a
+# table; in the two ways on from there: a parent as a bit, the tables of its children as bits, and
+# the table without it; and in a dimension.
 SIZE, VARIABLES = 0, 1
-GLOBAL, CODES, ANCESTORS, TABLE, VARIABLE = 0, 1, 2, 3, 4
-START, N_DIMS, FIRST_DIM = range(3)
+GLOBAL, LAST, RANK, ANCESTORS, TABLE, VARIABLE = range(6)
+START, N_DIMS, DIMS, MERGED, FIRST_WAY = range(5)
+PARENT, CHILDREN, SHORTER, WAY = range(4)
+FIRST_DIM = FIRST_WAY + 2 * WAY
+DIM_RANK, DIM_STRIDE, DIM_GLOBAL, DIMENSION = range(4)
 
-# Rows of B: per variable its first code and number of codes, and the list of factors that wait for
-# it (one more column takes what waits for none); the dimensions of the result in the making, and
-# how far a loop over them has come.
-LOW, EXTENT, HEAD, DIM, COUNT = range(5)
+# Rows of B: per variable its number of codes, and the list of factors that wait for it (one more
+# column takes what waits for none); the dimensions of the result in the making, and how far a loop
+# over them has come.
+EXTENT, HEAD, DIM, COUNT = range(4)
 # A row of G is a factor: the next one in its list, its place in the buffer, its variables as bits,
 # and its stride per variable.
 LINK, AT, BITS, STRIDE = range(4)
@@ -57,62 +63,88 @@ LEAST = -460.0
 def new_dense_state(k):
     """B, G and P for blocks of up to k variables."""
     k = min(k, MAX_VARIABLES)
-    variables = np.empty((5, k + 1), dtype=np.int64)
+    variables = np.empty((4, k + 1), dtype=np.int64)
     factors = np.empty((3 * k + 1, STRIDE + k), dtype=np.int64)
     return variables, factors, np.empty((5, 3 * k + 1), dtype=np.int64)
 
 
 @kernel(forceinline=True)
 def _read_event(ints, block, lo, hi, w, B):
-    """The event on the block's variables; returns the tables that matter as bits, or -1."""
-    needed, least = np.int64(0), np.int64(1)
+    """The event on the block's variables.
+
+    Returns the tables that matter as bits, or -1 if nothing is possible; the variables of which
+    nothing is said, and those with several codes, as bits; and whether there are weights.
+    """
+    needed, free, is_open, negative = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    unweighted = np.int64(-1)
     var = block + VARIABLES
-    for r in range(ints[block + SIZE]):
+    for _ in range(ints[block + SIZE]):
         short()
         v = np.uintp(ints[np.uintp(var + GLOBAL)])
-        extent = hi[v] - lo[v] + 1
-        B[LOW, r], B[EXTENT, r], B[HEAD, r] = lo[v], extent, -1
+        r = ints[np.uintp(var + RANK)]
+        span = hi[v] - lo[v]
         # No branches: which variables are constrained, or open, changes from event to event.
-        says = (extent < ints[np.uintp(var + CODES)]) | (w[v] >= 0)
-        needed |= ints[np.uintp(var + ANCESTORS)] & -np.int64(says)
-        least = min(least, extent)
+        says = ((span - ints[np.uintp(var + LAST)]) | ~w[v]) >> 63
+        needed |= ints[np.uintp(var + ANCESTORS)] & says
+        free |= (says + 1) << r
+        is_open |= np.int64(span > 0) << r
+        B[EXTENT, np.uintp(r)] = span + 1
+        unweighted &= w[v]
+        negative |= span
         var += VARIABLE
-    return needed if least > 0 else -1
+    return needed if negative >= 0 else -1, free, is_open, unweighted >= 0
 
 
 @kernel(forceinline=True)
-def _open_table(ints, table, B, G, f):
-    """The table as factor f; returns the variable that is summed out first, -1 for a number."""
-    at, bits, first = ints[np.uintp(table + START)], np.int64(0), -1
+def _may_go(ints, way, needed, free):
+    """Whether the parent of a way on is free and mentioned by no other needed table."""
+    is_free = ints[np.uintp(way + PARENT)] & free != 0
+    return is_free & (ints[np.uintp(way + CHILDREN)] & needed == 0)
+
+
+@kernel(forceinline=True)
+def _shorten(ints, table, needed, free):
+    """The table without parents that may go; returns it and the tables that are still needed."""
+    while True:
+        short()
+        one, other = table + FIRST_WAY, table + FIRST_WAY + WAY
+        first = _may_go(ints, one, needed, free)
+        if not (first | _may_go(ints, other, needed, free)):
+            return table, needed
+        table = ints[np.uintp((one if first else other) + SHORTER)]
+        needed &= ~ints[np.uintp(table + MERGED)]
+
+
+@kernel(forceinline=True)
+def _open_table(ints, table, lo, is_open, G, f):
+    """The table as factor f; returns (where it begins, its open variables as bits)."""
+    at, bits = ints[np.uintp(table + START)], ints[np.uintp(table + DIMS)] & is_open
     entry = table + FIRST_DIM
     for _ in range(ints[np.uintp(table + N_DIMS)]):
         short()
-        d, stride = ints[np.uintp(entry)], ints[np.uintp(entry + 1)]
-        at += B[LOW, np.uintp(d)] * stride
-        is_open = np.int64(B[EXTENT, np.uintp(d)] > 1)
-        first = d if is_open > (bits != 0) else first
-        bits |= is_open << d
-        G[np.uintp(f), np.uintp(STRIDE + d)] = stride
-        entry += 2
+        stride = ints[np.uintp(entry + DIM_STRIDE)]
+        at += lo[np.uintp(ints[np.uintp(entry + DIM_GLOBAL)])] * stride
+        G[np.uintp(f), np.uintp(STRIDE + ints[np.uintp(entry + DIM_RANK)])] = stride
+        entry += DIMENSION
     G[np.uintp(f), AT], G[np.uintp(f), BITS] = at, bits
-    return first
+    return at, bits
 
 
 @kernel(forceinline=True)
 def _weigh(B, G, f, r, place, weights, buffer, top):
     """The event's weights of an open variable as factor f."""
     for x in range(B[EXTENT, r]):
-        short()
-        buffer[top + x] = weights[place + B[LOW, r] + x]
+        buffer[top + x] = weights[place + x]
     G[f, AT], G[f, BITS], G[f, STRIDE + r] = top, np.int64(1) << r, 1
 
 
 @kernel(forceinline=True)
-def _wait(B, G, f, r):
-    """Put factor f on the list of those that wait for variable r; returns r as a bit."""
-    G[np.uintp(f), LINK] = B[HEAD, np.uintp(r)]
+def _wait(B, G, f, r, waiting):
+    """Put factor f on the list of those that wait for variable r; returns what is waited for."""
+    # No branch: the first of a list is linked to -1, whatever its head was.
+    G[np.uintp(f), LINK] = B[HEAD, np.uintp(r)] | (((waiting >> r) & 1) - 1)
     B[HEAD, np.uintp(r)] = f
-    return np.int64(1) << r
+    return waiting | np.int64(1) << r
 
 
 @kernel(forceinline=True)
@@ -217,7 +249,7 @@ def _changing(G, P, first, n, outer):
     return bits & outer != 0
 
 
-@kernel(fastmath=REORDER, forceinline=True)
+@kernel(forceinline=True)
 def _sum_out(B, G, P, n, n_dims, r, start, cells, buffer):
     """Sum variable r out of the gathered factors.
 
@@ -225,14 +257,14 @@ def _sum_out(B, G, P, n, n_dims, r, start, cells, buffer):
     """
     extent = B[EXTENT, r]
     if n_dims == 0:
-        buffer[start] = sum_to_number(P, n, extent, buffer)
+        buffer[start] = sum_to_number(P, n, extent, start + 8, buffer)
         return
     h, outer = B[DIM, n_dims - 1], np.int64(0)
     for place in range(n_dims - 1):
         short()
         outer |= np.int64(1) << B[DIM, place]
     n_lines, length, end = _lines_first(G, P, n, h, outer), B[EXTENT, h], start + cells
-    free, matrix = end + 8, end + 8 + extent
+    free, matrix = end + 8, end + 16 + extent
     b, step, again = ONE, 0, False
     if n > n_lines + 1:
         again = outer != 0 and _changing(G, P, n_lines, n, outer)
@@ -283,45 +315,47 @@ def _scale_up(buffer, start, cells):
 
 
 @kernel(forceinline=True)
-def _open_tables(ints, block, needed, w, weights, B, G, buffer, top):
+def _open_tables(ints, block, needed, free, is_open, weighted, lo, w, weights, B, G, buffer, top):
     """All tables that matter as factors.
 
     Returns (log of those that are a number, but for a last factor, and that factor; how many
     factors, the variables that they wait for as bits; where the buffer is free, or minus the room
-    that it takes; whether there are weights).
+    that it takes).
     """
-    scale, product, f, waiting, weighted = 0.0, 1.0, np.int64(0), np.int64(0), False
+    scale, product, f, waiting = 0.0, 1.0, np.int64(0), np.int64(0)
+    none = np.int64(1) << ints[block + SIZE]
     while needed != 0:
-        r = lowest_bit(needed)
+        step = lowest_bit(needed)
         needed &= needed - 1
-        var = block + VARIABLES + VARIABLE * r
-        first = _open_table(ints, ints[np.uintp(var + TABLE)], B, G, f)
+        var = block + VARIABLES + VARIABLE * step
+        table, needed = _shorten(ints, ints[np.uintp(var + TABLE)], needed, free)
+        at, bits = _open_table(ints, table, lo, is_open, G, f)
+        # What is open here stays. A variable of one code may go all the same: its table is ones.
+        free &= ~bits
         # No branches: which tables are a number changes from event to event.
-        is_factor = np.int64(first >= 0)
-        product *= buffer[np.uintp(ONE if first >= 0 else G[np.uintp(f), AT])]
-        slot = first if first >= 0 else ints[block + SIZE]
-        G[np.uintp(f), LINK] = B[HEAD, np.uintp(slot)]
-        B[HEAD, np.uintp(slot)] = f
-        waiting |= is_factor << slot
+        is_factor = np.int64(bits != 0)
+        product *= buffer[np.uintp(at & (is_factor - 1))]
+        waiting = _wait(B, G, f, lowest_bit(bits | none), waiting)
         f += is_factor
-        place = w[np.uintp(ints[np.uintp(var + GLOBAL)])]
-        if place >= 0:
-            weighted = True
-            if B[EXTENT, r] == 1:
-                product *= weights[place + B[LOW, r]]
-            elif top + B[EXTENT, r] > len(buffer):
-                return 0.0, 1.0, f, waiting, -top - B[EXTENT, r], True
-            else:
-                _weigh(B, G, f, r, place, weights, buffer, top)
-                waiting |= _wait(B, G, f, r)
-                top += B[EXTENT, r]
+        if weighted:
+            v = np.uintp(ints[np.uintp(var + GLOBAL)])
+            r, place = ints[np.uintp(var + RANK)], w[v]
+            extent = B[EXTENT, r]
+            if place >= 0 and extent == 1:
+                product *= weights[place + lo[v]]
+            elif place >= 0:
+                if top + extent > len(buffer):
+                    return 0.0, 1.0, f, waiting, -top - extent
+                _weigh(B, G, f, r, place + lo[v], weights, buffer, top)
+                waiting = _wait(B, G, f, r, waiting)
+                top += extent
                 f += 1
         if product < TINY:
             if product <= 0.0:
-                return 0.0, 0.0, f, waiting, top, weighted
+                return 0.0, 0.0, f, waiting & ~none, top
             scale += log(product)
             product = 1.0
-    return scale, product, f, waiting, top, weighted
+    return scale, product, f, waiting & ~none, top
 
 
 @kernel(forceinline=True)
@@ -333,7 +367,7 @@ def _sum_all(B, G, P, f, waiting, buffer, top, scale, product, careful):
         n, bits = _gather(B, G, P, r)
         n_dims, cells = _shape(B, G, f, bits)
         start, top = top, top + cells
-        room = top + 16 + B[EXTENT, r]
+        room = top + 24 + B[EXTENT, r]
         if n_dims > 0:
             room += B[EXTENT, r] * B[EXTENT, B[DIM, n_dims - 1]]
         if room > len(buffer):
@@ -353,7 +387,7 @@ def _sum_all(B, G, P, f, waiting, buffer, top, scale, product, careful):
                 product = 1.0
         else:
             G[f, AT], G[f, BITS] = start, bits
-            waiting |= _wait(B, G, f, B[DIM, 0])
+            waiting = _wait(B, G, f, B[DIM, 0], waiting)
             f += 1
     return scale + log(product), 0
 
@@ -368,18 +402,18 @@ def sum_block(ints, block, lo, hi, w, weights, B, G, P, buffer, top):
     """
     careful = False
     while True:
-        needed = _read_event(ints, block, lo, hi, w, B)
+        needed, free, is_open, weighted = _read_event(ints, block, lo, hi, w, B)
         if needed < 0:
             return -np.inf, 0
-        scale, product, f, waiting, free, weighted = _open_tables(
-            ints, block, needed, w, weights, B, G, buffer, top
+        scale, product, f, waiting, at = _open_tables(
+            ints, block, needed, free, is_open, weighted, lo, w, weights, B, G, buffer, top
         )
         if product <= 0.0:
             return -np.inf, 0
-        if free < 0:
-            return 0.0, -free
+        if at < 0:
+            return 0.0, -at
         careful |= weighted
-        value, need = _sum_all(B, G, P, f, waiting, buffer, free, scale, product, careful)
+        value, need = _sum_all(B, G, P, f, waiting, buffer, at, scale, product, careful)
         if careful or value > LEAST or need > 0:
             return value, need
         careful = True

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from fspn.kernels import REORDER, kernel
-from fspn.vector_kernels import LANES, eight_sums, eight_sums_of_two, short
+from fspn.vector_kernels import LANES, eight_products, eight_sums, eight_sums_of_two, short
 
 # Columns of P are the factors of one step: their number in G, their place, and their strides of the
 # variable that is summed out, of the innermost dimension of the result and of the one around it.
@@ -16,9 +16,33 @@ FACTOR, PLACE, DOWN, ALONG, ACROSS = range(5)
 CONTRACT = {"contract"}
 
 
+@kernel(forceinline=True)
+def _multiply(p, down, q, fall, extent, at, buffer):
+    """The product of two vectors; up to seven numbers behind it may be overwritten."""
+    if (down == 1) & (fall == 1):
+        for y in range(0, extent, LANES):
+            short()
+            eight_products(buffer, p + y, q + y, at + y)
+        return
+    for y in range(extent):
+        short()
+        value = buffer[np.uintp(p + y * down)] * buffer[np.uintp(q + y * fall)]
+        buffer[np.uintp(at + y)] = value
+
+
+@kernel(forceinline=True)
+def multiply_vectors(P, first, n, extent, at, buffer):
+    """The product of the vectors first .. n - 1, at least two, over the summed-out variable."""
+    p, down = P[PLACE, first], P[DOWN, first]
+    for i in range(first + 1, n):
+        short()
+        _multiply(p, down, P[PLACE, i], P[DOWN, i], extent, at, buffer)
+        p, down = at, 1
+
+
 @kernel(fastmath=REORDER, forceinline=True)
-def sum_to_number(P, n, extent, buffer):
-    """The sum over a variable of a product of vectors."""
+def sum_to_number(P, n, extent, free, buffer):
+    """The sum over a variable of a product of vectors; from ``free`` on there is room for one."""
     total = 0.0
     first, step = P[PLACE, 0], P[DOWN, 0]
     if n == 1:
@@ -37,31 +61,24 @@ def sum_to_number(P, n, extent, buffer):
         if extent & 1:
             total += buffer[np.uintp(first)] * buffer[np.uintp(second)]
     else:
-        for y in range(extent):
+        second, other = P[PLACE, 1], P[DOWN, 1]
+        third, last = P[PLACE, 2], P[DOWN, 2]
+        if n > 3:
+            multiply_vectors(P, 2, n, extent, free, buffer)
+            third, last = free, 1
+        odd = 0.0
+        for _ in range(extent >> 1):
             short()
-            value = buffer[np.uintp(first + y * step)]
-            for i in range(1, n):
-                short()
-                value *= buffer[np.uintp(P[PLACE, i] + y * P[DOWN, i])]
-            total += value
+            value = buffer[np.uintp(first)] * buffer[np.uintp(second)]
+            total += value * buffer[np.uintp(third)]
+            value = buffer[np.uintp(first + step)] * buffer[np.uintp(second + other)]
+            odd += value * buffer[np.uintp(third + last)]
+            first, second, third = first + 2 * step, second + 2 * other, third + 2 * last
+        total += odd
+        if extent & 1:
+            value = buffer[np.uintp(first)] * buffer[np.uintp(second)]
+            total += value * buffer[np.uintp(third)]
     return total
-
-
-@kernel(forceinline=True)
-def multiply_vectors(P, first, n, extent, at, buffer):
-    """The product of the vectors first .. n - 1, at least two, over the summed-out variable."""
-    p, down = P[PLACE, first], P[DOWN, first]
-    q, fall = P[PLACE, first + 1], P[DOWN, first + 1]
-    for y in range(extent):
-        short()
-        value = buffer[np.uintp(p + y * down)] * buffer[np.uintp(q + y * fall)]
-        buffer[np.uintp(at + y)] = value
-    for i in range(first + 2, n):
-        short()
-        p, down = P[PLACE, i], P[DOWN, i]
-        for y in range(extent):
-            short()
-            buffer[np.uintp(at + y)] *= buffer[np.uintp(p + y * down)]
 
 
 # Eight sums at a time stay in registers. Lines that are no multiple of eight long end in a block
@@ -129,19 +146,15 @@ def line_of_two(P, second, b, step, extent, start, length, buffer):
         buffer[np.uintp(start + j1)] = s1
 
 
-@kernel(fastmath=CONTRACT, forceinline=True)
+@kernel(forceinline=True)
 def multiply_lines(P, first, n, extent, at, length, buffer):
-    """The product of the matrices first .. n - 1, written down line by line."""
+    """The product of the matrices first .. n - 1, at least two, written down line by line."""
     for y in range(extent):
         short()
         p, along = P[PLACE, first] + y * P[DOWN, first], P[ALONG, first]
-        for j in range(length):
-            short()
-            buffer[np.uintp(at + j)] = buffer[np.uintp(p + j * along)]
         for i in range(first + 1, n):
             short()
-            p, along = P[PLACE, i] + y * P[DOWN, i], P[ALONG, i]
-            for j in range(length):
-                short()
-                buffer[np.uintp(at + j)] *= buffer[np.uintp(p + j * along)]
+            q = P[PLACE, i] + y * P[DOWN, i]
+            _multiply(p, along, q, P[ALONG, i], length, at, buffer)
+            p, along = at, 1
         at += length

@@ -52,6 +52,12 @@ def eight_sums_of_two(buffer, b, step, extent, p, down, q, fall, target):
         buffer[target + j] = sums[j]
 
 
+def eight_products(buffer, p, q, target):
+    """``buffer[target + j] = buffer[p + j] * buffer[q + j]`` for eight j."""
+    for j in range(LANES):
+        buffer[target + j] = buffer[p + j] * buffer[q + j]
+
+
 def short():
     """In a loop of few rounds: LLVM is to leave it as it is, neither unrolled nor in vectors.
 
@@ -167,6 +173,24 @@ def _eight_sums_of_two(
         return context.get_dummy_value()
 
     return types.void(buffer, *[types.int64] * 8), codegen
+
+
+@intrinsic
+def _eight_products(typing, buffer, p, q, target):  # pragma: no cover - compiled
+    def codegen(context, builder, signature, arguments):
+        array, p, q, target = arguments
+        sums = _Sums(context, builder, signature.args[0], array)
+        product = builder.fmul(sums.eight(p), sums.eight(q))
+        builder.store(product, sums.place(target), align=8)
+        return context.get_dummy_value()
+
+    return types.void(buffer, *[types.int64] * 3), codegen
+
+
+@overload(eight_products)
+def _compiled_products(buffer, p, q, target):
+    _check(buffer)
+    return lambda buffer, p, q, target: _eight_products(buffer, p, q, target)
 
 
 @overload(lowest_bit)

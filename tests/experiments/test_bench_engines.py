@@ -1,5 +1,7 @@
 """What the benchmark times is what it says: same answers, and counted bytes that are known."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,6 +80,26 @@ def test_the_bytes_of_an_independent_model_are_known():
     expected = [8 * (1 + 1 + structure[0]), 8 * (3 + structure[1])]
     assert distinct_bytes(free, notes).tolist() == expected
     assert (distinct_bytes(free, notes, 64) % 64 == 0).all()
+
+
+def test_what_lies_above_a_question_is_not_read():
+    """Of a chain of six columns, a question about the last reads one number of its margin."""
+    rng = np.random.default_rng(0)
+    chain = [rng.integers(0, 4, 4000)]
+    for _ in range(5):
+        chain.append((chain[-1] + (rng.random(4000) < 0.2)) % 4)
+    model = FSPN(random_state=0).fit(pd.DataFrame(np.column_stack(chain)).add_prefix("x"))
+    last = np.full((2, 6), np.nan)
+    last[:, 5] = 2.0
+    last[1, 0] = 1.0
+    notes = watch(model, last)
+    ends = notes["dense_ends"]
+    margin, both = (set(notes["dense_read"][a:b]) for a, b in pairwise(ends))
+    cells = model._engine.program.dense
+    assert [cells[place] for place in margin if place] == [
+        pytest.approx(float(np.exp(notes["answers"][0])))
+    ]
+    assert len(both - {0}) <= 3 * 4  # a column in between, and both ends given it
 
 
 def test_tables_have_the_shape_asked_for_and_depend(table):

@@ -10,7 +10,14 @@ from numba import njit
 
 from fspn.code_kernels import codes_of_boxes
 from fspn.engine import coding
-from fspn.vector_kernels import LANES, eight_sums, eight_sums_of_two, lowest_bit, short
+from fspn.vector_kernels import (
+    LANES,
+    eight_products,
+    eight_sums,
+    eight_sums_of_two,
+    lowest_bit,
+    short,
+)
 
 SIDES = st.one_of(
     st.sampled_from([np.nan, np.inf, -np.inf, 1e-30, -1e-30]),
@@ -69,6 +76,24 @@ def test_eight_sums_are_a_vector_times_a_matrix(extent, step):
         one(array, 3, step, extent, 100, 11, 1900)
         two(array, 3, step, extent, 100, 11, 700, 9, 1950)
         np.testing.assert_allclose(array, expected, rtol=1e-14)
+
+
+@njit
+def _products(buffer, p, q, target):
+    eight_products(buffer, p, q, target)
+
+
+@pytest.mark.parametrize("target", [3, 20, 60])
+def test_eight_products(target):
+    """Compiled and plain, also in the place of a factor; nothing else is written."""
+    buffer = np.random.default_rng(0).random(80)
+    expected = buffer.copy()
+    expected[target : target + LANES] = buffer[3 : 3 + LANES] * buffer[20 : 20 + LANES]
+    plain = buffer.copy()
+    _products(buffer, 3, 20, target)
+    eight_products(plain, 3, 20, target)
+    np.testing.assert_array_equal(buffer, expected)
+    np.testing.assert_array_equal(plain, expected)
 
 
 @njit

@@ -277,3 +277,39 @@ def test_tables_of_some_variables(seed: int, narrow: bool) -> None:
     if expected.sum() > 0:
         table, expected = table / table.sum(), expected / expected.sum()
     np.testing.assert_allclose(table, expected, rtol=1e-11, atol=1e-300)
+
+
+@given(seeds)
+def test_many_factors_of_one_variable(seed: int) -> None:
+    """Roots with a dozen children: products of several matrices and vectors on the way.
+
+    Children are known or free, so that the sum over all values of the roots is the answer.
+    """
+    rng = np.random.default_rng(seed)
+    maker = NetworkMaker(seed)
+    roots = rng.choice([1, 2, 5, 8, 9, 11, 17], size=3).tolist()
+    maker.sizes = [*roots, *rng.integers(2, 5, size=12).tolist()]
+    above = [(), (), ()] + [
+        tuple(sorted(rng.permutation(3)[: rng.integers(1, 4)])) for _ in range(12)
+    ]
+    leaves = [UniLeaf(v, maker.categorical(v)) for v in range(3)]
+    node: Node = Product(tuple(leaves))
+    tables = [maker.table(v, [int(p) for p in above[v]]) for v in range(3, 15)]
+    for table in tables:
+        node = Factorize(node, table)
+    engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
+    assert engine.first > 1
+    lower, upper = maker.points(8)
+    lower[:, :3], upper[:, :3] = 0, np.array(roots) - 1
+    expected = []
+    for low, high in zip(lower, upper, strict=True):
+        joint = np.ones(roots)
+        for v, leaf in enumerate(leaves):
+            joint = joint * leaf.dist.p.reshape([-1 if u == v else 1 for u in range(3)])  # type: ignore[attr-defined]
+        for table in tables:
+            v = table.variable
+            row = written_out(table.ladder)[..., low[v] : high[v] + 1].sum(axis=-1)
+            joint = joint * row.reshape([roots[u] if u in table.given else 1 for u in range(3)])
+        expected.append(joint.sum())
+    found = np.exp(engine.log_probability(boxes(lower, upper)))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
