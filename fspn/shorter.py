@@ -20,7 +20,7 @@ import numpy as np
 
 MAX_GROWTH = 2
 MAX_WAYS = 2
-MAX_TABLES = 32
+MAX_TABLES = 16
 
 
 @dataclass(frozen=True)
