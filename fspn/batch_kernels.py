@@ -7,17 +7,17 @@ from __future__ import annotations
 from math import exp
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from fspn.code_kernels import codes_of_box
 from fspn.dense_kernels import new_dense_state
-from fspn.kernels import kernel, new_state
+from fspn.kernels import compiled, kernel, new_state
 from fspn.tree_kernels import FRAME, evaluate
 
 CHUNK = 16
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def new_workspace(m, depth):
     """What :func:`fspn.tree_kernels.evaluate` writes to, apart from the buffer."""
     return (
@@ -49,7 +49,7 @@ def _answer(program, low, high, w, weights, sizes, n, buffer, first, workspace, 
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def run_events(
     root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffer, first, out
 ):
@@ -72,7 +72,7 @@ def run_events(
     return 0
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@compiled(parallel=True)
 def run_events_parallel(
     root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffers, first, out
 ):
@@ -89,7 +89,7 @@ def run_events_parallel(
     return needs.max()
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def run_boxes(
     root, ints, tables, numbers, sizes, depth,
     lower, upper, values, starts, edges, others, buffer, first, out,
@@ -113,7 +113,7 @@ def run_boxes(
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def run_conditionals(root, ints, tables, numbers, sizes, depth, pairs, n, buffer, first, out):
     """The probabilities of n questions about single codes given others.
 

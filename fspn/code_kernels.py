@@ -5,12 +5,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from fspn.kernels import kernel
+from fspn.kernels import compiled, kernel
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def codes_of_boxes(lower, upper, values, starts, edges, others):
     """The first and last codes of boxes of values; NaN leaves a side open.
 

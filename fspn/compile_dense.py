@@ -7,16 +7,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from fspn.compile_block import Block
-from fspn.dense_kernels import MAX_VARIABLES, WAY
+from fspn.dense_kernels import MAX_VARIABLES, WAY, WAYS
 from fspn.leaves.full import FullTable
 from fspn.leaves.ladder import Ladder
 from fspn.nodes import TableSplit, UniLeaf
 from fspn.pools import PoolWriter
-from fspn.shorter import MAX_WAYS, Shortener, ShortTable
+from fspn.shorter import Shortener, ShortTable
 
 MAX_TABLE = 1 << 17
 MAX_DENSE = 1 << 21
-MAX_SHORTER = 1 << 18
+MAX_SHORTER = 1 << 19
 
 
 def fits_dense(pool: PoolWriter, block: Block) -> bool:
@@ -24,7 +24,7 @@ def fits_dense(pool: PoolWriter, block: Block) -> bool:
     if block.base is not None or len(block.variables) > MAX_VARIABLES:
         return False
     cells = [_cells(part) for part in block.parts]
-    return max(cells) <= MAX_TABLE and pool.n_dense + sum(cells) <= MAX_DENSE
+    return max(cells) <= MAX_TABLE and pool.n_dense - pool.n_shorter + sum(cells) <= MAX_DENSE
 
 
 def write_dense_block(pool: PoolWriter, block: Block) -> int:
@@ -46,8 +46,7 @@ class _DenseWriter:
             ((*parents, place), _written(part))
             for place, (parents, part) in enumerate(zip(block.parents, block.parts, strict=True))
         ]
-        room = (MAX_DENSE - pool.n_dense - sum(cells.size for _, cells in tables)) // 4
-        self._shortener = Shortener(tables, min(room, MAX_SHORTER))
+        self._shortener = Shortener(tables, MAX_SHORTER - pool.n_shorter)
         order = sorted(block.order(pool.sizes), key=lambda v: len(self._shortener.children[v]) > 0)
         self._rank = {place: rank for rank, place in enumerate(order)}
 
@@ -77,8 +76,9 @@ class _DenseWriter:
                     written[shorter.merged],
                 )
             ]
-            ways += [0] * (WAY * MAX_WAYS - len(ways))
+            ways += [0] * (WAY * WAYS - len(ways))
             written[table.merged] = self._table(table, ways)
+            self._pool.n_shorter += table.cells.size if table.merged else 0
         return written[frozenset()]
 
     def _table(self, table: ShortTable, ways: list[int]) -> int:

@@ -3,10 +3,10 @@ r"""Exact sums on a block of small tables, each of them written out cell by cell
 The general way (:mod:`fspn.elimination`) reads tables sparsely and can stop at kept variables; its
 bookkeeping costs more than the arithmetic where tables are small. Here a table is a piece of the
 buffer with one stride per variable, so that a known variable moves its start, an open one is a
-loop, and nothing is copied. Variables are numbered in the order in which they are summed out. In
-every table and message the one that is summed out last lies fastest: the innermost loop runs over
-consecutive numbers. What lies above the variables of an event, and is none of its business, is not
-summed at all where a shorter table is at hand (:mod:`fspn.shorter`).
+loop, and nothing is copied. In every table and message the variable that is summed out last lies
+fastest: the innermost loop runs over consecutive numbers. What lies above the variables of an
+event, and is none of its business, is not summed at all where a shorter table is at hand
+(:mod:`fspn.shorter`).
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs
@@ -16,9 +16,8 @@ from __future__ import annotations
 from math import log
 
 import numpy as np
-from numba import njit
 
-from fspn.kernels import ONE, TINY, TOO_MANY_DIMS, kernel
+from fspn.kernels import ONE, TINY, TOO_MANY_DIMS, compiled, kernel
 from fspn.line_kernels import (
     ACROSS,
     ALONG,
@@ -35,14 +34,17 @@ from fspn.vector_kernels import lowest_bit, short
 
 MAX_VARIABLES = 62
 
-# Places in a dense block's record; in that of a variable, children before parents; in that of a
-# table; in the two ways on from there: a parent as a bit, the tables of its children as bits, and
-# the table without it; and in a dimension.
+# Variables are numbered by rank, the order in which they are summed out, and tables by turn: those
+# of children before those of their parents. Places in a dense block's record; in that of a
+# variable, by turn (ANCESTORS: bits by turn); in that of a table (DIMS: bits by rank; MERGED: by
+# turn); in the two ways on from there: a parent (a bit by rank), the tables of its children (bits
+# by turn), and the table without it; and in a dimension.
 SIZE, VARIABLES = 0, 1
 GLOBAL, LAST, RANK, ANCESTORS, TABLE, VARIABLE = range(6)
 START, N_DIMS, DIMS, MERGED, FIRST_WAY = range(5)
 PARENT, CHILDREN, SHORTER, WAY = range(4)
-FIRST_DIM = FIRST_WAY + 2 * WAY
+WAYS = 2
+FIRST_DIM = FIRST_WAY + WAYS * WAY
 DIM_RANK, DIM_STRIDE, DIM_GLOBAL, DIMENSION = range(4)
 
 # Rows of B: per variable its number of codes, and the list of factors that wait for it (one more
@@ -59,7 +61,7 @@ MAX_CELLS = 1 << 40
 LEAST = -460.0
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def new_dense_state(k):
     """B, G and P for blocks of up to k variables."""
     k = min(k, MAX_VARIABLES)
@@ -76,7 +78,7 @@ def _read_event(ints, block, lo, hi, w, B):
     nothing is said, and those with several codes, as bits; and whether there are weights.
     """
     needed, free, is_open, negative = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-    unweighted = np.int64(-1)
+    place = np.int64(-1)
     var = block + VARIABLES
     for _ in range(ints[block + SIZE]):
         short()
@@ -89,15 +91,18 @@ def _read_event(ints, block, lo, hi, w, B):
         free |= (says + 1) << r
         is_open |= np.int64(span > 0) << r
         B[EXTENT, np.uintp(r)] = span + 1
-        unweighted &= w[v]
+        place &= w[v]
         negative |= span
         var += VARIABLE
-    return needed if negative >= 0 else -1, free, is_open, unweighted >= 0
+    return needed if negative >= 0 else -1, free, is_open, place >= 0
 
 
 @kernel(forceinline=True)
 def _may_go(ints, way, needed, free):
-    """Whether the parent of a way on is free and mentioned by no other needed table."""
+    """Whether the parent of a way on is free and no table to come mentions it.
+
+    What the tables before this one mention is not free any more.
+    """
     is_free = ints[np.uintp(way + PARENT)] & free != 0
     return is_free & (ints[np.uintp(way + CHILDREN)] & needed == 0)
 
@@ -253,7 +258,7 @@ def _changing(G, P, first, n, outer):
 def _sum_out(B, G, P, n, n_dims, r, start, cells, buffer):
     """Sum variable r out of the gathered factors.
 
-    Behind the result there is room for a matrix and a vector.
+    Behind the result there is room for a matrix and a vector, each with a few numbers to spare.
     """
     extent = B[EXTENT, r]
     if n_dims == 0:
@@ -298,7 +303,7 @@ def _sum_out(B, G, P, n, n_dims, r, start, cells, buffer):
             if n_sheet == 0 and n_dims > 2:
                 _next_sheet(B, G, P, n, n_dims)
                 n_sheet = B[EXTENT, B[DIM, n_dims - 2]]
-            if again:
+            if again and line + length < end:
                 multiply_vectors(P, n_lines, n, extent, free, buffer)
 
 
@@ -325,14 +330,15 @@ def _open_tables(ints, block, needed, free, is_open, weighted, lo, w, weights, B
     scale, product, f, waiting = 0.0, 1.0, np.int64(0), np.int64(0)
     none = np.int64(1) << ints[block + SIZE]
     while needed != 0:
-        step = lowest_bit(needed)
+        turn = lowest_bit(needed)
         needed &= needed - 1
-        var = block + VARIABLES + VARIABLE * step
+        var = block + VARIABLES + VARIABLE * turn
         table, needed = _shorten(ints, ints[np.uintp(var + TABLE)], needed, free)
         at, bits = _open_table(ints, table, lo, is_open, G, f)
-        # What is open here stays. A variable of one code may go all the same: its table is ones.
+        # What is open here stays. A variable of one code may go all the same: there is no sum.
         free &= ~bits
-        # No branches: which tables are a number changes from event to event.
+        # No branches: which tables are a number changes from event to event. What is none reads
+        # the number one, at place 0.
         is_factor = np.int64(bits != 0)
         product *= buffer[np.uintp(at & (is_factor - 1))]
         waiting = _wait(B, G, f, lowest_bit(bits | none), waiting)

@@ -44,7 +44,7 @@ class Engine:
         self.program = program
         self.takes_boxes = all(v.kind == "ordered" for v in domain.variables)
         if self.takes_boxes:
-            self._coding = coding([v.values for v in domain.variables])
+            self.coding = coding([v.values for v in domain.variables])
         self.n_threads = max(1, min(n_threads, numba.config.NUMBA_NUM_THREADS))
         self._first = len(program.dense)
         self._buffers = self._new_buffers(self._first + FIRST_BUFFER)
@@ -89,13 +89,13 @@ class Engine:
     def box_log_probability(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """One log-probability per closed box of values (ordered variables only)."""
         if self.n_threads > 1 and len(lower) > 1:
-            return self.run_boxes_of_codes(*codes_of_boxes(lower, upper, *self._coding))
+            return self.run_boxes_of_codes(*codes_of_boxes(lower, upper, *self.coding))
         p = self.program
         out = np.empty(len(lower))
         with self._lock:
             while need := run_boxes(
                 p.root, *p.pools, p.sizes, p.depth,
-                lower, upper, *self._coding, self._buffers[0], self._first, out,
+                lower, upper, *self.coding, self._buffers[0], self._first, out,
             ):  # fmt: skip
                 self.grow(int(need))
         return out

@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from fspn.kernel_cache import stamp_of_kernels, stamped
+
 UNI_LEAF, PRODUCT, SUM, FACTORIZE, BLOCK, JOINT = range(6)
 
 # Places in a block's record, in a variable's record, and in the record of one rung.
@@ -61,6 +63,12 @@ EXTENT, COUNT, PLACE, STEP = range(4)
 MAX_PLACES = 10
 
 
+def compiled(**options: Any) -> Callable[[Any], Any]:
+    """Compile a function that calls kernels; the cache notices a change of any of them."""
+    make = njit(cache=True, nogil=True, **options)
+    return lambda function: stamped(make(function), stamp_of_kernels())
+
+
 def kernel(**options: Any) -> Callable[[Any], Any]:
     """Compile a function that allocates nothing.
 
@@ -68,10 +76,10 @@ def kernel(**options: Any) -> Callable[[Any], Any]:
     took more than half of the time. What is called from a function that is to be inlined would be
     inlined as well, and so on down to one function of everything: hence the default.
     """
-    return njit(cache=True, nogil=True, _nrt=False, **{"forceinline": False, **options})
+    return compiled(_nrt=False, **{"forceinline": False, **options})
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def new_state(k):
     """V, F and W for blocks of up to k variables."""
     variables = np.empty((N_ROWS_OF_V, k + 1), dtype=np.int64)

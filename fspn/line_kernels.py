@@ -42,7 +42,7 @@ def multiply_vectors(P, first, n, extent, at, buffer):
 
 @kernel(fastmath=REORDER, forceinline=True)
 def sum_to_number(P, n, extent, free, buffer):
-    """The sum over a variable of a product of vectors; from ``free`` on there is room for one."""
+    """The sum over a variable of a product of vectors; from ``free`` on there is room."""
     total = 0.0
     first, step = P[PLACE, 0], P[DOWN, 0]
     if n == 1:

@@ -22,11 +22,13 @@ class PoolWriter:
         sizes: The number of codes of every variable.
 
     Both pools of probabilities begin with the number one, for kernels that would otherwise branch.
+    Of the ``n_dense`` numbers of dense tables ``n_shorter`` are of tables with parents summed out.
     """
 
     def __init__(self, sizes: np.ndarray):
         self.sizes = sizes
         self.n_dense = 1
+        self.n_shorter = 0
         self._ints: list[int] = []
         self._tables: list[np.ndarray] = []
         self._numbers: list[np.ndarray] = [np.ones(1)]

@@ -18,12 +18,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fspn.dense_kernels import WAYS
+
 MAX_GROWTH = 2
-MAX_WAYS = 2
 MAX_TABLES = 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ShortTable:
     """A table of one variable.
 
@@ -47,8 +48,9 @@ class Shortener:
         tables: Per variable its parents and itself, and the cells; parents come before children.
         max_cells: How many cells may be added in all.
 
-    A table is kept if it has at most :data:`MAX_GROWTH` times the cells of the two that it stands
-    for. Of each table :data:`MAX_WAYS` ways to go on are kept, and :data:`MAX_TABLES` tables of
+    A table is kept if it has at most :data:`MAX_GROWTH` times the cells of the two that it is made
+    of, so that large ones can follow from each other only as far as ``max_cells`` allows. Of each
+    table :data:`~fspn.dense_kernels.WAYS` ways to go on are kept, and :data:`MAX_TABLES` tables of
     each variable, those with few parents summed out first.
     """
 
@@ -76,10 +78,10 @@ class Shortener:
             for parent, dims in self._ways(table):
                 merged = table.merged | {parent}
                 if merged not in found:
-                    cells = self._sum_out(table, parent, dims)
-                    if len(found) == MAX_TABLES or cells is None:
+                    if len(found) == MAX_TABLES or self._size(dims) > self._left:
                         continue
-                    found[merged] = ShortTable(dims, cells, merged)
+                    found[merged] = ShortTable(dims, self._sum_out(table, parent, dims), merged)
+                    self._left -= found[merged].cells.size
                     queue.append(found[merged])
                 table.ways.append((parent, found[merged]))
         return list(found.values())
@@ -96,18 +98,15 @@ class Shortener:
             between = self.children[parent] & self.ancestors[variable] - {variable}
             if between <= table.merged and size <= MAX_GROWTH * (table.cells.size + cells.size):
                 ways.append((size, parent, dims))
-        for _, parent, dims in sorted(ways)[:MAX_WAYS]:
+        for _, parent, dims in sorted(ways)[:WAYS]:
             yield parent, dims
 
     def _size(self, dims: tuple[int, ...]) -> int:
         return int(np.prod([float(self._sizes[d]) for d in dims]))
 
-    def _sum_out(self, table: ShortTable, parent: int, dims: tuple[int, ...]) -> np.ndarray | None:
-        """The cells without the parent; None if there are too many in all."""
-        if self._size(dims) > self._left:
-            return None
-        self._left -= self._size(dims)
+    def _sum_out(self, table: ShortTable, parent: int, dims: tuple[int, ...]) -> np.ndarray:
+        """The cells without the parent."""
         above, cells = self._tables[parent]
         labels = {d: label for label, d in enumerate((parent, *dims))}
         given, also, kept = ([labels[d] for d in part] for part in (table.dims, above, dims))
-        return np.einsum(table.cells, given, cells, also, kept)
+        return np.asarray(np.einsum(table.cells, given, cells, also, kept))

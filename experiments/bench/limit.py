@@ -38,6 +38,7 @@ class LimitPart:
         replay_us: Time to read the same elements at their places, in order, as often as the
             query does, and nothing else.
         structure, indices, probabilities: Reads of the three pools.
+        domains: Reads of what codes are found from.
         state: Reads and writes of the evaluation's own bookkeeping.
         intermediate: Reads and writes of intermediate tables.
     """
@@ -53,6 +54,7 @@ class LimitPart:
     structure: float
     indices: float
     probabilities: float
+    domains: float
     state: float
     intermediate: float
 
@@ -86,10 +88,9 @@ def measure_limit(name: str, options: Options) -> LimitPart:
 
 def watch(model: FSPN, events: np.ndarray) -> dict[str, np.ndarray]:
     """The notes of `touch` on some boxes; the answers there must be the model's own."""
-    lower, upper = codes_of(model, events)
     with tempfile.TemporaryDirectory(prefix="fspn_touch_") as folder:
-        task, path, answer = (Path(folder, n) for n in ("task.npz", "model.fspn", "notes.npz"))
-        np.savez(task, lower=lower, upper=upper)
+        task, path, answer = (Path(folder, n) for n in ("points.npy", "model.fspn", "notes.npz"))
+        np.save(task, events)
         model.save(path)
         command = [sys.executable, "-m", "experiments.bench.touch"]
         done = subprocess.run(
@@ -107,20 +108,11 @@ def watch(model: FSPN, events: np.ndarray) -> dict[str, np.ndarray]:
     return notes
 
 
-def codes_of(model: FSPN, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points with NaN for free columns, as ranges of codes."""
-    values = [np.asarray(v.values) for v in model.domain_.variables]
-    code = np.column_stack([np.searchsorted(d, events[:, j]) for j, d in enumerate(values)])
-    free = np.isnan(events)
-    last = np.array([len(d) - 1 for d in values])
-    return np.where(free, 0, code).astype(np.int64), np.where(free, last, code).astype(np.int64)
-
-
 def pools_of(model: FSPN) -> tuple[np.ndarray, ...]:
     """The arrays of the compiled model, in the order of `POOLS`."""
     assert model._engine is not None
     program = model._engine.program
-    return (*program.pools, program.dense)
+    return (*program.pools, program.dense, *model._engine.coding)
 
 
 def distinct_bytes(
@@ -149,7 +141,9 @@ def _passes(model: FSPN, events: np.ndarray, notes: dict[str, np.ndarray]) -> di
         "batch": lambda: fspn_batch(model, events),
         "read": lambda: _read(memory, words, PASSES),
         "lines": lambda: _read(memory, lines, PASSES),
-        "replay": lambda: [_replay(p, r, PASSES) for p, r in zip(pools, reads, strict=True)],
+        "replay": lambda: [
+            _replay(p.ravel(), r, PASSES) for p, r in zip(pools, reads, strict=True)
+        ],
     }
     for call in calls.values():
         call()

@@ -120,6 +120,7 @@ def _limit(results: Results) -> Iterator[str]:
         "reads of structure": lambda p: f"{p['structure']:,.0f}",
         "reads of indices and codes": lambda p: f"{p['indices']:,.0f}",
         "reads of probabilities": lambda p: f"{p['probabilities']:,.0f}",
+        "reads of domains": lambda p: f"{p['domains']:,.0f}",
         "accesses to bookkeeping": lambda p: f"{p['state']:,.0f}",
         "accesses to intermediate tables": lambda p: f"{p['intermediate']:,.0f}",
     }
@@ -127,7 +128,8 @@ def _limit(results: Results) -> Iterator[str]:
     yield _table(["per query", *(p["dataset"] for p in results.limit)], rows)
     yield (
         "A query is two events, (q, e) and e, answered one after the other; bytes and accesses are "
-        "those of both, counted on some of the queries. The limit sums as many numbers in a row, "
+        "those of both, counted on some of the queries, with the columns' domains, which codes are "
+        "found from. The limit sums as many numbers in a row, "
         "in vector registers, from memory of the model's size; a processor reads whole cache "
         "lines, so those that the bytes lie in are what it can reach. What a query does beyond: "
         "finding the codes of its values, finding out which tables matter and at which places "

@@ -1,6 +1,6 @@
 """Counts what a query reads: the kernels run as plain Python on arrays that take notes.
 
-`python -m experiments.bench.touch <task.npz> <model.fspn> <answer.npz>`, in a process of its own
+`python -m experiments.bench.touch <points.npy> <model.fspn> <answer.npz>`, in a process of its own
 with `NUMBA_DISABLE_JIT=1`.
 """
 
@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from fspn import FSPN
+from fspn.code_kernels import codes_of_box
 from fspn.dense_kernels import new_dense_state
 from fspn.kernels import new_state
 from fspn.tree_kernels import FRAME, evaluate
 
-POOLS = ("ints", "tables", "numbers", "dense")
+DOMAINS = ("values", "starts", "edges", "others")
+POOLS = ("ints", "tables", "numbers", "dense", *DOMAINS)
 
 
 class Noted:
@@ -30,7 +32,10 @@ class Noted:
 
     def __getitem__(self, place: Any) -> Any:
         self.uses += 1
-        if not isinstance(place, tuple):
+        if isinstance(place, tuple):
+            row, column = place
+            self.read.append(int(row) * self.array.shape[1] + int(column))
+        else:
             self.read.append(int(place))
         return self.array[place]
 
@@ -55,6 +60,7 @@ class Watch:
             raise ValueError("the model is not compiled, so there are no kernels to watch")
         self.program = engine.program
         self.pools = [Noted(pool) for pool in self.program.pools]
+        self.domains = [Noted(array) for array in engine.coding]
         k = self.program.depth[2]
         self.state = [Noted(array) for array in (*new_state(k), *new_dense_state(k))]
         self.buffer = Noted(np.concatenate([self.program.dense, np.empty(1 << 22)]))
@@ -64,26 +70,29 @@ class Watch:
         """The elements that the last question read, per pool; dense tables head the buffer."""
         known = len(self.program.dense)
         dense = [place for place in self.buffer.read if place < known]
-        read = [*(pool.read for pool in self.pools), dense]
+        domains = [array.read for array in self.domains]
+        read = [*(pool.read for pool in self.pools), dense, *domains]
         return [np.array(places, dtype=np.int32) for places in read]
 
     @property
     def uses(self) -> list[int]:
-        """Uses of structure, indices, probabilities, bookkeeping and intermediate tables."""
+        """Uses of structure, indices, probabilities, domains, bookkeeping, intermediate tables."""
         ints, tables, numbers = (pool.uses for pool in self.pools)
-        dense = len(self.reads[-1])
-        state = sum(array.uses for array in self.state)
-        return [ints, tables, numbers + dense, state, self.buffer.uses - dense]
+        dense = len(self.reads[POOLS.index("dense")])
+        state, domains = (sum(a.uses for a in arrays) for arrays in (self.state, self.domains))
+        return [ints, tables, numbers + dense, domains, state, self.buffer.uses - dense]
 
-    def ask(self, lower: np.ndarray, upper: np.ndarray) -> float:
-        """The log-probability of one box of codes, noting every access."""
-        p, m = self.program, len(lower)
-        for array in (*self.pools, *self.state, self.buffer):
+    def ask(self, point: np.ndarray) -> float:
+        """The log-probability of a point, NaN for free columns, noting every access."""
+        p, m = self.program, len(point)
+        for array in (*self.pools, *self.domains, *self.state, self.buffer):
             array.forget()
+        lower, upper = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
+        codes_of_box(point[None], point[None], 0, *self.domains, lower, upper)
         frames = np.empty((p.depth[0], FRAME), dtype=np.int64)
         partial, saved = np.empty((p.depth[0], 2)), np.empty(p.depth[1], dtype=np.int64)
         value, need = evaluate(
-            p.root, *self.pools, lower.copy(), upper.copy(), np.full(m, -1), np.zeros(1), p.sizes,
+            p.root, *self.pools, lower, upper, np.full(m, -1), np.zeros(1), p.sizes,
             self.buffer, len(p.dense), np.zeros(m, dtype=np.bool_), frames, partial, saved,
             *self.state,
         )  # fmt: skip
@@ -92,13 +101,13 @@ class Watch:
         return float(value)
 
 
-def watch_all(model: FSPN, lower: np.ndarray, upper: np.ndarray) -> dict[str, np.ndarray]:
+def watch_all(model: FSPN, points: np.ndarray) -> dict[str, np.ndarray]:
     """Per event its answer and counts; per pool the elements read, in order, and where they end."""
     watch = Watch(model)
     answers, uses = [], []
     reads: list[list[np.ndarray]] = [[] for _ in POOLS]
-    for low, high in zip(lower, upper, strict=True):
-        answers.append(watch.ask(low, high))
+    for point in points:
+        answers.append(watch.ask(point))
         uses.append(watch.uses)
         for kept, places in zip(reads, watch.reads, strict=True):
             kept.append(places)
@@ -112,8 +121,7 @@ def watch_all(model: FSPN, lower: np.ndarray, upper: np.ndarray) -> dict[str, np
 def main(arguments: list[str]) -> None:
     """Watch as the command line says."""
     task, model, answer = map(Path, arguments)
-    with np.load(task) as boxes:
-        found = watch_all(FSPN.load(model), boxes["lower"], boxes["upper"])
+    found = watch_all(FSPN.load(model), np.load(task))
     np.savez(answer, allow_pickle=False, **found)
 
 

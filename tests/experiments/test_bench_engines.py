@@ -9,7 +9,7 @@ import pytest
 from baselines.spflow_mspn import MSPN
 from experiments.bench.contestants import SpflowOwn, encode, fspn_batch
 from experiments.bench.data import additive_table, boxes
-from experiments.bench.limit import codes_of, distinct_bytes, watch
+from experiments.bench.limit import distinct_bytes, watch
 from experiments.bench.memory import big_table, reset_peak, status_bytes
 from experiments.bench.touch import Noted
 from experiments.datasets.network import Network
@@ -54,12 +54,8 @@ def test_a_noted_array_counts_reads_and_uses():
     assert (array[2], array.read, array.uses) == (3.0, [2, 2], 3)
     array.forget()
     assert (array.read, array.uses, len(array)) == ([], 0, 5)
-
-
-def test_codes_of_points_and_free_columns(model):
-    low, high = codes_of(model, np.array([[3.0, np.nan, 0.0, np.nan, 1.0]]))
-    assert low.tolist() == [[3, 0, 0, 0, 1]]
-    assert high.tolist() == [[3, 3, 0, 3, 1]]
+    grid = Noted(np.arange(6).reshape(2, 3))
+    assert (grid[1, 2], grid.read) == (5, [5])
 
 
 def test_the_bytes_of_an_independent_model_are_known():
@@ -77,7 +73,9 @@ def test_the_bytes_of_an_independent_model_are_known():
         len(np.unique(notes["ints_read"][a:b]))
         for a, b in zip(notes["ints_ends"], notes["ints_ends"][1:], strict=False)
     ]
-    expected = [8 * (1 + 1 + structure[0]), 8 * (3 + structure[1])]
+    edges = 2 * 3  # first value and size of every column
+    assert np.diff(notes["edges_ends"]).tolist() == [edges, edges]
+    expected = [8 * (1 + 1 + structure[0] + edges), 8 * (3 + structure[1] + edges)]
     assert distinct_bytes(free, notes).tolist() == expected
     assert (distinct_bytes(free, notes, 64) % 64 == 0).all()
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fspn.shorter
+from fspn.dense_kernels import WAYS
 from fspn.shorter import Shortener, ShortTable
 
 SIZES = (2, 3, 4, 2, 3, 2, 5)
@@ -70,7 +71,7 @@ def test_every_table_is_a_sum_and_a_law(parents: list[tuple[int, ...]], seed: in
     for table in all_of(Shortener(tables, 10**6), len(SIZES)):
         np.testing.assert_allclose(table.cells, summed(tables, table), rtol=1e-12)
         np.testing.assert_allclose(table.cells.sum(axis=-1), 1.0, rtol=1e-12)
-        assert len(table.ways) <= fspn.shorter.MAX_WAYS
+        assert len(table.ways) <= WAYS
         for parent, shorter in table.ways:
             own = tables[parent][1].size + table.cells.size
             assert shorter.merged == table.merged | {parent}

@@ -313,3 +313,51 @@ def test_many_factors_of_one_variable(seed: int) -> None:
         expected.append(joint.sum())
     found = np.exp(engine.log_probability(boxes(lower, upper)))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [3, 61, 62])
+def test_known_codes_of_as_many_variables_as_a_word_has_bits(n: int) -> None:
+    """Every table of a chain is a number; their product is the answer."""
+    maker = NetworkMaker(n)
+    maker.sizes = [3] * n
+    leaf = UniLeaf(0, maker.categorical(0))
+    tables = [maker.table(v, [v - 1]) for v in range(1, n)]
+    node: Node = leaf
+    for table in tables:
+        node = Factorize(node, table)
+    engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
+    assert engine.first > 1
+    codes, expected = np.zeros((6, n), dtype=np.int64), np.zeros(6)
+    laws = np.tile(leaf.dist.p, (6, 1))  # type: ignore[attr-defined]
+    for v in range(n):
+        if v > 0:
+            laws = written_out(tables[v - 1].ladder)[codes[:, v - 1]]
+        codes[:, v] = [maker.rng.choice(3, p=law / law.sum()) for law in laws]
+        expected += np.log(laws[np.arange(6), codes[:, v]])
+    np.testing.assert_allclose(engine.log_probability(boxes(codes, codes)), expected, rtol=1e-12)
+
+
+@given(seeds)
+def test_shorter_tables_change_no_answer(seed: int) -> None:
+    """20 to 40 variables, few of them constrained: shorter tables, none, the general way."""
+    rng = np.random.default_rng(seed)
+    maker = NetworkMaker(seed)
+    m = int(rng.integers(20, 41))
+    maker.sizes = rng.integers(1, 4, size=m).tolist()
+    node: Node = UniLeaf(0, maker.categorical(0))
+    for v in range(1, m):
+        near = rng.permutation(np.arange(max(0, v - 4), v))[: rng.integers(1, 3)]
+        node = Factorize(node, maker.table(v, [int(p) for p in near]))
+    lower, upper = maker.points(12)
+    few = rng.random(lower.shape) < 0.7
+    lower[few], upper[few] = 0, np.broadcast_to(np.array(maker.sizes) - 1, upper.shape)[few]
+    found = []
+    for limits in ({}, {"MAX_SHORTER": 0}, {"MAX_SHORTER": 40}, {"MAX_TABLE": 0}):
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in limits.items():
+                patch.setattr(fspn.compile_dense, name, value)
+            engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
+        engine.buffer[engine.first :] = np.nan
+        found.append(engine.log_probability(boxes(lower, upper)))
+    for other in found[1:]:
+        np.testing.assert_allclose(found[0], other, rtol=0, atol=1e-12)

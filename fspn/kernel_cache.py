@@ -1,0 +1,41 @@
+"""Numba's cache, made to notice changes of any file with kernels.
+
+Numba keeps the machine code of a function for as long as the file that it is in stays the same. The
+code of what it calls is part of it, though, and may lie in other files: after a change of one of
+them, old machine code would read a model that is compiled in a new way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+
+@cache
+def stamp_of_kernels() -> str:
+    """A digest of all files of this package that hold kernels."""
+    here = Path(__file__).parent
+    return digest([*here.glob("*kernels.py"), here / "elimination.py"])
+
+
+def digest(files: Iterable[Path]) -> str:
+    """A digest of what files hold."""
+    found = sha256()
+    for file in sorted(files):
+        found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+def stamped(function: Any, stamp: str) -> Any:
+    """A function of numba whose cached code is valid for one stamp only.
+
+    It is numba's own stamp of the source file that is extended. Functions that are not compiled or
+    not cached are left as they are.
+    """
+    index: Any = getattr(getattr(function, "_cache", None), "_cache_file", None)
+    if hasattr(index, "_source_stamp"):
+        index._source_stamp = (index._source_stamp, stamp)
+    return function
