@@ -45,6 +45,13 @@ class NetworkMaker(ModelMaker):
             node = Factorize(node, self.table(order[place], [int(v) for v in given]))
         return node
 
+    def chain(self, n: int, size: int) -> tuple[UniLeaf, list[TableSplit], Node]:
+        """n variables of one size, each given the one before: the first, the tables, the root."""
+        self.sizes = [size] * n
+        leaf = UniLeaf(0, self.categorical(0))
+        tables = [self.table(v, [v - 1]) for v in range(1, n)]
+        return leaf, tables, stacked(leaf, tables)
+
     def points(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Boxes of codes: known, open and impossible variables."""
         lower = np.column_stack([self.rng.integers(0, size, n) for size in self.sizes])
@@ -53,6 +60,13 @@ class NetworkMaker(ModelMaker):
         lower[free] = 0
         upper[free] = np.broadcast_to(np.array(self.sizes) - 1, upper.shape)[free]
         return lower, upper
+
+
+def stacked(node: Node, tables: list[TableSplit]) -> Node:
+    """Nested factorize nodes, one per table."""
+    for table in tables:
+        node = Factorize(node, table)
+    return node
 
 
 def joint_of(node: Node, sizes: list[int]) -> np.ndarray:
@@ -207,10 +221,7 @@ def test_threads_share_boxes() -> None:
 def test_tiny_probabilities_do_not_underflow() -> None:
     """A chain of 60 tables with weights of 1e-9 per variable: 1e-540 is no number."""
     maker = NetworkMaker(1)
-    maker.sizes = [9] * 60
-    node: Node = UniLeaf(0, maker.categorical(0))
-    for v in range(1, 60):
-        node = Factorize(node, maker.table(v, [v - 1]))
+    node = maker.chain(60, 9)[-1]
     engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
     assert engine.first > 1
     events = Events(1, {v: CodeWeights(np.full((1, 9), 1e-9)) for v in range(60)})
@@ -221,10 +232,7 @@ def test_tiny_probabilities_do_not_underflow() -> None:
 def test_small_tables_are_summed_again_with_care(small: float) -> None:
     """60 tables times a small number: 1e-180 needs no care, 1e-240 may, 1e-720 is no number."""
     maker = NetworkMaker(2)
-    maker.sizes = [5] * 60
-    node: Node = UniLeaf(0, maker.categorical(0))
-    for v in range(1, 60):
-        node = Factorize(node, maker.table(v, [v - 1]))
+    node = maker.chain(60, 5)[-1]
     program = compile_fspn(node, maker.sizes)
     events = Events(1, {v: CodeRange(np.array([v % 2]), np.array([3])) for v in range(60)})
     whole = Engine(program, maker.domain()).log_probability(events)
@@ -237,12 +245,7 @@ def test_small_tables_are_summed_again_with_care(small: float) -> None:
 def test_blocks_of_as_many_variables_as_a_word_has_bits(n: int) -> None:
     """A chain, forwards; from 63 variables on the general way is taken."""
     maker = NetworkMaker(n)
-    maker.sizes = [3] * n
-    leaf = UniLeaf(0, maker.categorical(0))
-    tables = [maker.table(v, [v - 1]) for v in range(1, n)]
-    node: Node = leaf
-    for table in tables:
-        node = Factorize(node, table)
+    leaf, tables, node = maker.chain(n, 3)
     engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
     assert (engine.first > 1) == (n <= fspn.dense_kernels.MAX_VARIABLES)
     weights = maker.rng.integers(1, 4, size=(n, 5, 3)) / 3.0
@@ -293,10 +296,8 @@ def test_many_factors_of_one_variable(seed: int) -> None:
         tuple(sorted(rng.permutation(3)[: rng.integers(1, 4)])) for _ in range(12)
     ]
     leaves = [UniLeaf(v, maker.categorical(v)) for v in range(3)]
-    node: Node = Product(tuple(leaves))
     tables = [maker.table(v, [int(p) for p in above[v]]) for v in range(3, 15)]
-    for table in tables:
-        node = Factorize(node, table)
+    node = stacked(Product(tuple(leaves)), tables)
     engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
     assert engine.first > 1
     lower, upper = maker.points(8)
@@ -319,12 +320,7 @@ def test_many_factors_of_one_variable(seed: int) -> None:
 def test_known_codes_of_as_many_variables_as_a_word_has_bits(n: int) -> None:
     """Every table of a chain is a number; their product is the answer."""
     maker = NetworkMaker(n)
-    maker.sizes = [3] * n
-    leaf = UniLeaf(0, maker.categorical(0))
-    tables = [maker.table(v, [v - 1]) for v in range(1, n)]
-    node: Node = leaf
-    for table in tables:
-        node = Factorize(node, table)
+    leaf, tables, node = maker.chain(n, 3)
     engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
     assert engine.first > 1
     codes, expected = np.zeros((6, n), dtype=np.int64), np.zeros(6)
