@@ -4,7 +4,7 @@
 precision in which the model keeps them, plus `INDEX_BYTES` for every integer of its structure: one
 per node, one per link (child of a node, parent of a variable) and one per variable that a leaf
 names. Names and domains are not counted: they are the same for all models. `Footprint.of` applies
-the rule; `fspn.measure` is the same rule for FSPN's nodes.
+the rule; `fspn.model.size` is the same rule for FSPN's nodes.
 """
 
 from __future__ import annotations

@@ -25,21 +25,21 @@ import yaml
 from scipy.special import logsumexp
 
 from experiments.datasets import load
-from experiments.fingerprint import code_version, commit
-from experiments.job import machine_name
-from experiments.plan import conf_dir
-from experiments.records import ResultRow, Store
+from experiments.records.fingerprint import code_version, commit
+from experiments.records.rows import ResultRow, Store
+from experiments.study.job import machine_name
+from experiments.study.plan import conf_dir
 from fspn import FSPN
+from fspn.ask.parse import row_events
 from fspn.convert import bn_to_fspn
-from fspn.infer import log_probability
-from fspn.nodes import Factorize, Node, Product, Sum
-from fspn.query import row_events
+from fspn.model.infer import log_probability
+from fspn.model.nodes import Factorize, Node, Product, Sum
 
 EXPERIMENT = "propositions"
 # Sum nodes arise where variables are dependent but not highly correlated: the smooth family.
 DATASETS = ("smooth_21", "smooth_37")
 LEARNERS: Mapping[str, Mapping[str, Any]] = {"fspn": {}, "fspn_paper": {"preset": "paper"}}
-TARGET = "baselines.fspn_model.FSPNModel"
+TARGET = "baselines.ours.fspn_model.FSPNModel"
 
 
 @dataclass(frozen=True)

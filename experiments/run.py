@@ -12,10 +12,10 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from experiments.config import JobConfig, read_job, read_plan
-from experiments.job import run_job
-from experiments.plan import conf_dir
-from experiments.study import StudyFailed, run_plan
+from experiments.study.config import JobConfig, read_job, read_plan
+from experiments.study.execute import StudyFailed, run_plan
+from experiments.study.job import run_job
+from experiments.study.plan import conf_dir
 
 log = logging.getLogger(__name__)
 

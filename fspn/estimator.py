@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, DensityMixin
 
-from fspn.compile import NotCompilable, compile_fspn
-from fspn.domain import Domain, as_table
-from fspn.engine import Engine
-from fspn.fitting import learn_model, plain_params
-from fspn.measure import size_bytes
-from fspn.nodes import Node, count_nodes, count_parameters
-from fspn.questions import Questions
+from fspn.ask.methods import Questions
+from fspn.engine.compile import NotCompilable, compile_fspn
+from fspn.engine.engine import Engine
+from fspn.learn.fit import learn_model, plain_params
+from fspn.model.nodes import Node, count_nodes, count_parameters
+from fspn.model.size import size_bytes
+from fspn.schema.domain import Domain, as_table
 
 Domains = Mapping[Hashable, Iterable[Any]] | Sequence[Iterable[Any] | None] | None
 
@@ -160,7 +160,7 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, with its parameters except plug-ins that are objects."""
-        from fspn.storage import save_model
+        from fspn.io.model_file import save_model
 
         self._check_fitted()
         params = plain_params(self.get_params(deep=False))
@@ -169,7 +169,7 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> FSPN:
         """Read a model that :meth:`save` wrote."""
-        from fspn.storage import load_model
+        from fspn.io.model_file import load_model
 
         domain, root, params = load_model(path)
         as_frame = bool(params.pop("as_frame_", True))
@@ -180,7 +180,7 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
 
     @property
     def n_nodes_(self) -> int:
-        """The number of nodes; see :func:`fspn.nodes.count_nodes`."""
+        """The number of nodes; see :func:`fspn.model.nodes.count_nodes`."""
         return count_nodes(self.root_)
 
     @property
@@ -190,7 +190,7 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
 
     @property
     def size_bytes_(self) -> int:
-        """The size of parameters and structure; see :func:`fspn.measure.size_bytes`."""
+        """The size of parameters and structure; see :func:`fspn.model.size.size_bytes`."""
         return size_bytes(self.root_) + sum(
             v.bins.cuts.nbytes + sum(a.nbytes for a in v.bins.shape.state().values())
             for v in self.domain_.variables

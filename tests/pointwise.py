@@ -12,11 +12,12 @@ from itertools import product
 import numpy as np
 
 from fspn import FSPN
-from fspn.event import Cell, Codes, Interval
-from fspn.leaves.categorical import Categorical
-from fspn.leaves.joint import SparseJoint
-from fspn.leaves.nested import Independent, Nested
-from fspn.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, TableSplit, UniLeaf
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.leaves.independent import Independent
+from fspn.model.leaves.joint import SparseJoint
+from fspn.model.leaves.nested import Nested
+from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, TableSplit, UniLeaf
+from fspn.schema.events import Cell, Codes, Interval
 
 
 def row_mass(node: Node, rows: np.ndarray) -> np.ndarray:

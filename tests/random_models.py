@@ -6,13 +6,14 @@ from itertools import product
 
 import numpy as np
 
-from fspn.domain import Domain, Variable
-from fspn.event import CodeRange, Codes, CodeWeights, Events, Span
-from fspn.leaves.categorical import Categorical
-from fspn.leaves.joint import SparseJoint
-from fspn.leaves.ladder import CountRung, Ladder, OffsetRung
-from fspn.leaves.nested import Independent, Nested
-from fspn.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, TableSplit, UniLeaf
+from fspn.model.cpt.backoff import CountRung, Ladder, OffsetRung
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.leaves.independent import Independent
+from fspn.model.leaves.joint import SparseJoint
+from fspn.model.leaves.nested import Nested
+from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, TableSplit, UniLeaf
+from fspn.schema.domain import Domain, Variable
+from fspn.schema.events import CodeRange, Codes, CodeWeights, Events, Span
 
 
 class ModelMaker:

@@ -28,8 +28,8 @@ from experiments.bench.plots import draw_all
 from experiments.bench.results import Results
 from experiments.bench.tables import page
 from experiments.bench.targets import Target, targets
-from experiments.fingerprint import commit
-from experiments.job import machine_name
+from experiments.records.fingerprint import commit
+from experiments.study.job import machine_name
 
 LIBRARIES = ("numpy", "numba", "pandas", "scipy", "pyagrum", "spflow", "pomegranate", "torch")
 

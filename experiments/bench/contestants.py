@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from baselines.base import DensityModel
+from baselines.bayes_net.pomegranate_engine import PomegranateEngine
 from baselines.encoding import FREE
-from baselines.pomegranate_engine import PomegranateEngine
 from baselines.registry import build_model
 from experiments.bench.clock import Pass, seconds_of, whole
 from experiments.bench.data import Boxes, boxes, settings, study_fspn

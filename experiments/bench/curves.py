@@ -12,7 +12,7 @@ import pandas as pd
 from experiments.bench.clock import Rounds, Spread, interleave, whole
 from experiments.bench.contestants import fspn_batch
 from experiments.bench.data import boxes
-from experiments.workload import WorkloadConfig, draw_workload
+from experiments.measures.workload import WorkloadConfig, draw_workload
 from fspn import FSPN
 
 

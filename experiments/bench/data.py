@@ -12,9 +12,9 @@ import pandas as pd
 import yaml
 
 from experiments.datasets import load
-from experiments.plan import conf_dir
+from experiments.measures.workload import WorkloadConfig, draw_workload
+from experiments.study.plan import conf_dir
 from experiments.types import Dataset, EvidenceQuery
-from experiments.workload import WorkloadConfig, draw_workload
 from fspn import FSPN
 
 GROUP = 5

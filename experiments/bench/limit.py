@@ -17,7 +17,7 @@ from experiments.bench.contestants import fit_fspn, fspn_batch
 from experiments.bench.data import boxes, more_queries, study_dataset
 from experiments.bench.options import Options
 from experiments.bench.touch import POOLS
-from experiments.timing import one_thread
+from experiments.measures.timing import one_thread
 from fspn import FSPN
 
 LINE = 64

@@ -19,7 +19,7 @@ import pandas as pd
 from experiments.bench.clock import Rounds, Spread
 from experiments.bench.curves import events_of, query_times
 from experiments.bench.data import study_dataset, study_fspn
-from experiments.timing import one_thread
+from experiments.measures.timing import one_thread
 from fspn import FSPN
 
 STATUS = Path("/proc/self/status")

@@ -23,17 +23,17 @@ from experiments.bench.scaling import (
     rows_point,
 )
 from experiments.bench.training import measure_stock, measure_training
-from experiments.fingerprint import code_version
-from experiments.job import machine_name
-from experiments.locks import Machine
+from experiments.records.fingerprint import code_version
+from experiments.records.locks import Machine
+from experiments.study.job import machine_name
 
 # Whatever these import, directly or not, is the code that a part depends on: the models, and what
 # measures its section.
 MODELS = (
-    "baselines.fspn_model.FSPNModel",
-    "baselines.bn_dag.BNDag",
-    "baselines.bn_tree.BNTree",
-    "baselines.spflow_stock.MSPNStock",
+    "baselines.ours.fspn_model.FSPNModel",
+    "baselines.bayes_net.bn_dag.BNDag",
+    "baselines.bayes_net.bn_tree.BNTree",
+    "baselines.spflow.stock.MSPNStock",
 )
 MEASURES = {
     "queries": "experiments.bench.queries.measure_queries",

@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.bench.curves import exponent
 from experiments.bench.results import Found, Results, learner_of, time_of
-from experiments.report.style import Look, look, paper_style, save
+from experiments.report.figures.style import Look, look, paper_style, save
 
 GREY = "#8a8a8a"
 ENGINES = {

@@ -10,7 +10,7 @@ from experiments.bench.clock import Rounds, Spread, interleave, ratio, seconds_o
 from experiments.bench.contestants import LABELS, batch_passes, fit_models, single_passes
 from experiments.bench.data import more_queries, study_dataset
 from experiments.bench.options import Options
-from experiments.timing import one_thread
+from experiments.measures.timing import one_thread
 from fspn import FSPN
 
 CALLS = 500

@@ -21,7 +21,7 @@ from experiments.bench.curves import (
 )
 from experiments.bench.data import additive_table, study_dataset
 from experiments.bench.options import Options
-from experiments.timing import one_thread
+from experiments.measures.timing import one_thread
 
 QUERIES = 200
 NODE_SERIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {

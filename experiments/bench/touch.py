@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from fspn import FSPN
-from fspn.code_kernels import codes_of_box
-from fspn.dense_kernels import new_dense_state
-from fspn.kernels import new_state
-from fspn.tree_kernels import FRAME, evaluate
+from fspn.engine.code_kernels import codes_of_box
+from fspn.engine.dense_kernels import new_dense_state
+from fspn.engine.kernels import new_state
+from fspn.engine.tree_kernels import FRAME, evaluate
 
 DOMAINS = ("values", "starts", "edges", "others")
 POOLS = ("ints", "tables", "numbers", "dense", *DOMAINS)

@@ -15,7 +15,7 @@ from baselines.registry import build_model
 from experiments.bench.clock import Spread, interleave, ratio, whole
 from experiments.bench.data import settings, study_dataset, study_fspn
 from experiments.bench.options import Options
-from experiments.timing import one_thread
+from experiments.measures.timing import one_thread
 from experiments.types import Dataset
 
 WARM_ROWS = 1_000

@@ -11,8 +11,8 @@ from experiments.datasets.debd import FAMILY as DEBD
 from experiments.datasets.debd import BenchmarkConfig, load_benchmark
 from experiments.datasets.generated import load_generated
 from experiments.datasets.table_file import TableConfig, load_table
+from experiments.measures.workload import WorkloadConfig
 from experiments.types import Dataset
-from experiments.workload import WorkloadConfig
 
 __all__ = ["DEBD", "check", "load"]
 

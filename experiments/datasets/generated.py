@@ -16,8 +16,8 @@ from experiments.datasets.network import Network
 from experiments.datasets.population import CountedQuery, CountedTruth, count_population
 from experiments.datasets.seeds import digest_of, generator
 from experiments.datasets.truth import ExactTruth
+from experiments.measures.workload import WorkloadConfig, draw_workload
 from experiments.types import Dataset, EvidenceQuery, Truth, Workload
-from experiments.workload import WorkloadConfig, draw_workload
 
 GENERATOR_VERSION = 1
 

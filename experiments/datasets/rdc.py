@@ -1,7 +1,7 @@
 """The dependence level of a dataset: the average pairwise RDC.
 
-The measure is kept apart from the learner's oracle (`fspn.dependence`, which it agrees with), so
-that a change of the oracle never changes the datasets.
+The measure is kept apart from the learner's oracle (`fspn.learn.dependence.rdc`, which it agrees
+with), so that a change of the oracle never changes the datasets.
 """
 
 from __future__ import annotations

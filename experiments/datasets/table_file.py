@@ -14,8 +14,8 @@ import pandas as pd
 from experiments.datasets.config import checked_keys
 from experiments.datasets.rdc import RDC_ROWS, average_rdc
 from experiments.datasets.seeds import digest_of, generator
+from experiments.measures.workload import WorkloadConfig, draw_workload
 from experiments.types import Dataset
-from experiments.workload import WorkloadConfig, draw_workload
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.report.build import Sources, build, summary
 from experiments.report.freeze import freeze
-from experiments.report.page import Report
+from experiments.report.page.build import Sources, build, summary
+from experiments.report.page.page import Report
 from experiments.report.paper import FOLDER, load_paper
 from experiments.report.rows import RowsError, load_rows
 
@@ -57,7 +57,7 @@ def _default_out(results: Path, study: str) -> Path:
 
 def _log(report: Report, sources: Sources) -> None:
     """Log everything to MLflow: the server that is named, else the store of the results."""
-    from experiments.tracking import SQLITE, tracker
+    from experiments.records.tracking import SQLITE, tracker
 
     store = sources.results_dir / "mlflow.db"
     uri = os.environ.get("MLFLOW_TRACKING_URI") or (f"{SQLITE}{store}" if store.is_file() else "")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.records import COLUMNS, collect_queries
-from experiments.report import tables
-from experiments.report.claims import Entry, claims_table
-from experiments.report.loglik import benchmark_rows
-from experiments.report.pairs import pairs, write_pairs
+from experiments.records.rows import COLUMNS, collect_queries
+from experiments.report.claims.ledger import Entry, claims_table
 from experiments.report.rows import Rows
+from experiments.report.tables import writing as tables
+from experiments.report.tables.loglik import benchmark_rows
+from experiments.report.tables.pairs import pairs, write_pairs
 
 FOLDER = "reference"
 

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from experiments.fingerprint import code_version
-from experiments.plan import conf_dir
-from experiments.records import DTYPES, ResultRow, collect
+from experiments.records.fingerprint import code_version
+from experiments.records.rows import DTYPES, ResultRow, collect
+from experiments.study.plan import conf_dir
 
 # Studies that can be the main one; `reproduce` first, as all its jobs are measured in one go.
 MAIN_STUDIES = ("reproduce", "reference", "smoke", "single")

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from fspn.domain import Domain, Variable
-from fspn.leaves.base import Univariate
-from fspn.leaves.categorical import Categorical
-from fspn.leaves.continuous import GaussianMixture, Histogram
-from fspn.nodes import Node, Product, Sum, UniLeaf
+from fspn.model.leaves.base import Univariate
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.leaves.continuous import GaussianMixture, Histogram
+from fspn.model.nodes import Node, Product, Sum, UniLeaf
+from fspn.schema.domain import Domain, Variable
 
 DISCRETE = ("Bernoulli", "Categorical", "Histogram of integers")
 CONTINUOUS = ("Gaussian", "Histogram of reals")

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fspn.domain import Domain, Variable
-from fspn.leaves.categorical import Categorical
-from fspn.leaves.full import FullTable
-from fspn.nodes import Factorize, Node, Product, TableSplit, UniLeaf
+from fspn.model.cpt.full import FullTable
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.nodes import Factorize, Node, Product, TableSplit, UniLeaf
+from fspn.schema.domain import Domain, Variable
 
 TOLERANCE = 1e-3
 """Rows may miss 1 by this much (rounded text files) and are divided by their sum."""

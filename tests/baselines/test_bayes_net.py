@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from baselines import cpt
 from baselines.base import ModelTooLarge
-from baselines.bn_dag import BNDag
-from baselines.bn_tree import BNTree
-from baselines.cpt import check_cells, count_table, smooth
-from baselines.pomegranate_engine import build_network, fit_counts
-from baselines.true_dag import TrueDag
+from baselines.bayes_net import cpt
+from baselines.bayes_net.bn_dag import BNDag
+from baselines.bayes_net.bn_tree import BNTree
+from baselines.bayes_net.cpt import check_cells, count_table, smooth
+from baselines.bayes_net.pomegranate_engine import build_network, fit_counts
+from baselines.bayes_net.true_dag import TrueDag
 from tests.baselines.data import additive_codes
 
 PARENTS = ((), (), (0,), (1, 2), (0, 3), (4,))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mutual_info_score
 
-from baselines.chow_liu import chow_liu
+from baselines.bayes_net.chow_liu import chow_liu
 from baselines.contingency import pairwise_mutual_information
 from tests.baselines.data import additive_codes
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from baselines.base import DensityModel
+from baselines.bayes_net.true_dag import TrueDag
 from baselines.independent import Independent
-from baselines.spflow_mspn import MSPN
-from baselines.true_dag import TrueDag
+from baselines.spflow.mspn import MSPN
 
 
 def sized(model: DensityModel) -> tuple[int, int, int]:

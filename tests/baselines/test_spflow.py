@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from baselines.base import FitTimeout
-from baselines.spflow_evaluate import SpflowEvaluator
-from baselines.spflow_learn import context, learn, split_columns, structure_learning
-from baselines.spflow_mspn import MSPN
-from baselines.spflow_rdc import rdc_matrix
-from baselines.spflow_stock import MSPNStock
+from baselines.spflow.evaluate import SpflowEvaluator
+from baselines.spflow.learn import context, learn, split_columns, structure_learning
+from baselines.spflow.mspn import MSPN
+from baselines.spflow.rdc import rdc_matrix
+from baselines.spflow.stock import MSPNStock
 from tests.baselines.data import additive_codes
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -10,10 +10,10 @@ import pytest
 from scipy.stats import chi2_contingency
 
 from baselines.independent import Independent
-from baselines.spn_tree import GTest, SPNTree
+from baselines.ours.spn_tree import GTest, SPNTree
 from fspn import FSPN
-from fspn.dependence import Column
-from fspn.nodes import Product, Sum, UniLeaf
+from fspn.learn.dependence.rdc import Column
+from fspn.model.nodes import Product, Sum, UniLeaf
 from tests.benchmarks import benchmark, made_up
 
 

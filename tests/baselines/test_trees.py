@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from sklearn.metrics import mutual_info_score
 
-from baselines.chow_liu import chow_liu
-from baselines.chow_liu_tree import ChowLiuTree
+from baselines.bayes_net.chow_liu import chow_liu
 from baselines.independent import Independent
-from baselines.mixture_trees import MixtureOfTrees, Rows
-from baselines.tree_counts import Indicators
-from baselines.tree_kernels import spanning_tree
+from baselines.trees.chow_liu import ChowLiuTree
+from baselines.trees.counts import Indicators
+from baselines.trees.kernels import spanning_tree
+from baselines.trees.mixture_of_trees import MixtureOfTrees, Rows
 from tests.benchmarks import benchmark, made_up
 
 # Test log-likelihood of train-only fits with a quarter pseudo-count per cell: independent, tree.

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fspn.domain import Domain, Variable
-from fspn.event import Span
-from fspn.leaves.categorical import Categorical
-from fspn.leaves.joint import SparseJoint
-from fspn.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, UniLeaf
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.leaves.joint import SparseJoint
+from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, UniLeaf
+from fspn.schema.domain import Domain, Variable
+from fspn.schema.events import Span
 
 X1, X2, X3, X4 = range(4)
 SIZE = 21

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from fspn import FSPN
-from fspn.nodes import Factorize, MultiLeaf, Product, Split, TableSplit, UniLeaf, walk
+from fspn.model.nodes import Factorize, MultiLeaf, Product, Split, TableSplit, UniLeaf, walk
 from tests.fspn.sample_tables import PRESETS, discrete
 from tests.pointwise import joint
 

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import fspn.compile_dense
-import fspn.dense_kernels
-import fspn.engine
-import fspn.joint_table
-from fspn.compile import compile_fspn
-from fspn.compile_dense import written_out
-from fspn.domain import Domain, Variable
-from fspn.engine import Engine
+import fspn.engine.compile_dense
+import fspn.engine.dense_kernels
+import fspn.engine.engine
+import fspn.engine.joint_table
+from fspn.engine.compile import compile_fspn
+from fspn.engine.compile_dense import written_out
+from fspn.engine.engine import Engine
 from fspn.estimator import FSPN
-from fspn.event import CodeRange, CodeWeights, Events
-from fspn.nodes import Factorize, Node, Product, Sum, TableSplit, UniLeaf
+from fspn.model.nodes import Factorize, Node, Product, Sum, TableSplit, UniLeaf
+from fspn.schema.domain import Domain, Variable
+from fspn.schema.events import CodeRange, CodeWeights, Events
 from tests.random_models import ModelMaker
 
 seeds = st.integers(0, 2**32 - 1)
@@ -155,7 +155,7 @@ def test_tables_too_large_to_write_out(seed: int) -> None:
     maker = NetworkMaker(seed)
     root = maker.network()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fspn.compile_dense, "MAX_TABLE", 0)
+        patch.setattr(fspn.engine.compile_dense, "MAX_TABLE", 0)
         engine = Engine(compile_fspn(root, maker.sizes), maker.domain())
     assert engine.first == 1
     events = maker.events(6)
@@ -247,7 +247,7 @@ def test_blocks_of_as_many_variables_as_a_word_has_bits(n: int) -> None:
     maker = NetworkMaker(n)
     leaf, tables, node = maker.chain(n, 3)
     engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
-    assert (engine.first > 1) == (n <= fspn.dense_kernels.MAX_VARIABLES)
+    assert (engine.first > 1) == (n <= fspn.engine.dense_kernels.MAX_VARIABLES)
     weights = maker.rng.integers(1, 4, size=(n, 5, 3)) / 3.0
     events = Events(5, {v: CodeWeights(weights[v]) for v in range(n) if v % 3})
     weights[::3] = 1.0
@@ -265,8 +265,8 @@ def test_tables_of_some_variables(seed: int, narrow: bool) -> None:
     root = maker.network()
     with pytest.MonkeyPatch.context() as patch:
         if narrow:
-            patch.setattr(fspn.engine, "FIRST_BUFFER", 64)
-            patch.setattr(fspn.joint_table, "CELL_COST", 0)
+            patch.setattr(fspn.engine.engine, "FIRST_BUFFER", 64)
+            patch.setattr(fspn.engine.joint_table, "CELL_COST", 0)
         engine = Engine(compile_fspn(root, maker.sizes), maker.domain())
         events = maker.events(1)
         axes = [int(v) for v in maker.rng.permutation(len(maker.sizes))[:2]]
@@ -351,7 +351,7 @@ def test_shorter_tables_change_no_answer(seed: int) -> None:
     for limits in ({}, {"MAX_SHORTER": 0}, {"MAX_SHORTER": 40}, {"MAX_TABLE": 0}):
         with pytest.MonkeyPatch.context() as patch:
             for name, value in limits.items():
-                patch.setattr(fspn.compile_dense, name, value)
+                patch.setattr(fspn.engine.compile_dense, name, value)
             engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
         engine.buffer[engine.first :] = np.nan
         found.append(engine.log_probability(boxes(lower, upper)))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import fspn.engine
-from fspn.compile import compile_fspn
-from fspn.engine import Engine
-from fspn.infer import log_probability
+import fspn.engine.engine
+from fspn.engine.compile import compile_fspn
+from fspn.engine.engine import Engine
+from fspn.model.infer import log_probability
 from tests.random_models import ModelMaker, all_points, point_events
 
 seeds = st.integers(0, 2**32 - 1)
@@ -40,7 +40,7 @@ def test_a_workspace_that_grows_changes_no_answer(seed: int, width: int, n_threa
     maker = ModelMaker(seed, width)
     root = maker.model()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fspn.engine, "FIRST_BUFFER", 0)
+        patch.setattr(fspn.engine.engine, "FIRST_BUFFER", 0)
         patch.setattr(Engine, "grow", _grow_a_little)
         engine = Engine(compile_fspn(root, maker.sizes), maker.domain(), n_threads)
         events = maker.events(5)

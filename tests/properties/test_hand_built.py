@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from fspn import FSPN
-from fspn.domain import Domain, Variable
-from fspn.leaves.categorical import Categorical
-from fspn.leaves.full import FullTable
-from fspn.nodes import Factorize, Node, Product, TableSplit, UniLeaf
+from fspn.model.cpt.full import FullTable
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.nodes import Factorize, Node, Product, TableSplit, UniLeaf
+from fspn.schema.domain import Domain, Variable
 from tests.pointwise import joint
 from tests.random_models import ModelMaker
 

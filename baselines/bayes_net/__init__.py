@@ -1,0 +1,4 @@
+"""Discrete Bayesian networks: BN-Tree, BN-DAG and the true structure.
+
+pyAgrum searches and infers, pomegranate counts. Start with `baselines.bayes_net.network`.
+"""

@@ -1,0 +1,165 @@
+"""What makes two jobs the same: settings, data, and the code that the result depends on."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.types import Dataset
+
+ROOT = Path(__file__).resolve().parents[2]
+TRUTH_ROWS = 1_000
+PACKAGES = ("fspn", "baselines", "experiments")
+MEASURES = (
+    "experiments.study.search",
+    "experiments.measures.evaluate",
+    "experiments.datasets.truth",
+)
+# How results are locked or written, and how data came about, cannot change what they are.
+BYSTANDERS = frozenset(
+    {"experiments.records.locks", "experiments.records.rows", "experiments.datasets"}
+)
+
+
+def fingerprint(settings: Mapping[str, Any], data: str, code: str) -> str:
+    """A name for the job that changes whenever its result could."""
+    text = json.dumps([settings, data, code], sort_keys=True, default=str)
+    return _digest(text)
+
+
+def code_version(target: str) -> str:
+    """Digest of the code behind a model's results.
+
+    It covers every module of this project that the model's class or the measures import,
+    directly or not; comments, docstrings and formatting do not count. How a dataset was made is
+    left to `data_digest`, which looks at the data themselves.
+
+    Arguments:
+        target: dotted path of the model class, e.g. `baselines.independent.Independent`.
+    """
+    modules = _closure(frozenset({target.rpartition(".")[0], *MEASURES}))
+    return _digest("".join(f"{name}:{_source_digest(name)};" for name in sorted(modules)))
+
+
+def data_digest(dataset: Dataset) -> str:
+    """Digest of what a dataset holds: rows, domains, queries, and the truth on the test rows."""
+    digest = hashlib.sha256(dataset.digest.encode())
+    for table in (dataset.train, dataset.valid, dataset.test):
+        digest.update(json.dumps([list(map(str, table.columns)), table.shape]).encode())
+        digest.update(np.ascontiguousarray(table.to_numpy()).tobytes())
+    digest.update(repr([(c, d.tolist()) for c, d in dataset.domains.items()]).encode())
+    digest.update(repr(dataset.workload).encode())
+    if dataset.truth is not None:
+        truth = dataset.truth.log_probability(dataset.test.head(TRUTH_ROWS))
+        digest.update(np.round(truth, 6).tobytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def commit() -> str:
+    """The git commit, with `+` if a file outside `results/` was changed; empty outside git."""
+    head = _git("rev-parse", "--short=12", "HEAD")
+    return (
+        head + "+"
+        if head and _git("status", "--porcelain", "-uno", "--", ":/", ":!/results")
+        else head
+    )
+
+
+@cache
+def _closure(roots: frozenset[str]) -> frozenset[str]:
+    seen: set[str] = set()
+    todo = sorted(roots)
+    while todo:
+        name = todo.pop()
+        if name in seen or name in BYSTANDERS or _path(name) is None:
+            continue
+        seen.add(name)
+        todo.extend(_imports(name))
+    return frozenset(seen)
+
+
+def _imports(name: str) -> Iterator[str]:
+    """Modules of this project that module `name` imports anywhere, and its parent packages."""
+    yield from _parents(name)
+    for node in ast.walk(_tree(name)):
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = _base(name, node)
+            found = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        for module in found:
+            if module.split(".")[0] in PACKAGES:
+                yield module
+                yield from _parents(module)
+
+
+def _base(name: str, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    path = _path(name)
+    drop = node.level - (path is not None and path.name == "__init__.py")
+    parts = name.split(".")
+    package = parts[: len(parts) - drop]
+    return ".".join([*package, *([node.module] if node.module else [])])
+
+
+def _parents(name: str) -> Iterator[str]:
+    parts = name.split(".")
+    for end in range(1, len(parts)):
+        yield ".".join(parts[:end])
+
+
+def _path(name: str) -> Path | None:
+    stem = ROOT.joinpath(*name.split("."))
+    for path in (stem.with_suffix(".py"), stem / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
+
+
+@cache
+def _tree(name: str) -> ast.Module:
+    path = _path(name)
+    assert path is not None
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@cache
+def _source_digest(name: str) -> str:
+    return _digest(ast.dump(_without_docstrings(_tree(name))))
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    copy = ast.parse(ast.unparse(tree))
+    for node in ast.walk(copy):
+        body = getattr(node, "body", None)
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) or not body:
+            continue
+        if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            node.body = body[1:] or [ast.Pass()]
+    return copy
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()

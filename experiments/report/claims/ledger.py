@@ -1,0 +1,131 @@
+"""The ledger: what the paper says, what tests it, and whether it holds.
+
+Every claim is judged by the paper's own published numbers and by ours; a verdict is always the
+result of a function of the numbers, never typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from experiments.report.claims.propositions import Checks
+from experiments.report.figures.scaling import PowerFit
+from experiments.report.numbers import Numbers
+from experiments.report.tables.loglik import LogLikelihoods
+from experiments.report.tables.writing import Cell, Table, text
+
+
+class Verdict(Enum):
+    """How a claim stands against the numbers."""
+
+    HOLDS = "holds"
+    IN_PART = "holds in part"
+    FAILS = "does not hold"
+    NOT_TESTED = "not tested"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one set of numbers says about a claim.
+
+    Arguments:
+        verdict: computed by the claim's test.
+        numbers: the figures that it rests on, in words.
+        gaps: what the claim speaks of and the numbers do not have.
+    """
+
+    verdict: Verdict
+    numbers: str
+    gaps: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The verdict, qualified where part of what the claim speaks of was not measured."""
+        tested = self.verdict is not Verdict.NOT_TESTED
+        return self.verdict.value + (", as far as tested" if self.gaps and tested else "")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One set of numbers: the paper's, or ours with one of the two learners as FSPN.
+
+    Arguments:
+        numbers: of the synthetic study.
+        subject: the model that is called FSPN in it.
+        table1: test log-likelihoods of that model beside the published ones.
+        scaling: query time over node count of that model.
+        checks: results of the checks of Propositions 1 and 3.
+    """
+
+    numbers: Numbers
+    subject: str
+    table1: LogLikelihoods
+    scaling: PowerFit | None
+    checks: Checks
+
+
+Test = Callable[[Evidence], Finding]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A checkable statement of the paper.
+
+    Arguments:
+        id: short and stable.
+        claim: in our own words.
+        place: where the paper says it.
+        measurement: what tests it, and by which rule.
+        test: numbers to finding.
+    """
+
+    id: str
+    claim: str
+    place: str
+    measurement: str
+    test: Test
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A claim with what each set of numbers says about it."""
+
+    claim: Claim
+    paper: Finding
+    fspn: Finding
+    fspn_paper: Finding
+
+
+def ledger(
+    claims: Iterable[Claim], paper: Evidence, fspn: Evidence, fspn_paper: Evidence
+) -> tuple[Entry, ...]:
+    """Test every claim on the three sets of numbers."""
+    return tuple(Entry(c, c.test(paper), c.test(fspn), c.test(fspn_paper)) for c in claims)
+
+
+def claims_table(entries: Iterable[Entry]) -> Table:
+    """The ledger as a table."""
+    rows = tuple(
+        (
+            text(entry.claim.id),
+            text(entry.claim.claim),
+            text(entry.claim.place),
+            text(entry.claim.measurement),
+            *_cells(entry.paper),
+            *_cells(entry.fspn),
+            *_cells(entry.fspn_paper),
+        )
+        for entry in entries
+    )
+    judges = ("paper's own numbers", "FSPN here", "paper's recipe here")
+    judged = [f"{who}: {what}" for who in judges for what in ("verdict", "numbers")]
+    header = ("id", "claim", "place", "measurement", *judged)
+    caption = "Every verdict is computed from the rows and from the paper's published numbers."
+    return Table("claims", "Claims of the paper", caption, header, rows)
+
+
+def _cells(finding: Finding) -> tuple[Cell, Cell]:
+    gaps = f" (gap: {'; '.join(finding.gaps)})" if finding.gaps else ""
+    return text(finding.words), text(finding.numbers + gaps)

@@ -1,0 +1,263 @@
+"""Rules that turn numbers into verdicts.
+
+A pair is one other model on one dataset; its ratio is the other model's value divided by FSPN's, so
+above 1 FSPN is better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from experiments.report.claims.ledger import Evidence, Finding, Test, Verdict
+from experiments.report.names import LEVELS, MEASURES, OPPONENTS, label
+from experiments.report.tables.writing import readable
+
+# Within one percent counts as equal.
+EQUAL = 0.01
+# A claimed maximum was rounded in the paper.
+ROUNDING = 0.95
+
+
+@dataclass(frozen=True)
+class Pair:
+    """FSPN against another model on one level."""
+
+    level: float
+    model: str
+    ratio: float
+
+    def __str__(self) -> str:
+        return f"{readable(self.ratio)}× ({label(self.model)}, RDC {self.level:g})"
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """All pairs that could be formed, and what is missing."""
+
+    found: tuple[Pair, ...]
+    gaps: tuple[str, ...]
+
+    @property
+    def better(self) -> list[Pair]:
+        """Pairs in which FSPN is better by more than the tolerance."""
+        return [pair for pair in self.found if pair.ratio > 1 + EQUAL]
+
+    @property
+    def worse(self) -> list[Pair]:
+        """Pairs in which FSPN is worse by more than the tolerance."""
+        return [pair for pair in self.found if pair.ratio < 1 - EQUAL]
+
+
+def pairs(
+    evidence: Evidence, measure: str, models: Sequence[str], levels: Sequence[float] = LEVELS
+) -> Pairs:
+    """FSPN against `models` on `levels` by one measure."""
+    found, gaps = [], []
+    for model in models:
+        ratios = [
+            Pair(x, model, evidence.numbers.ratio(x, model, evidence.subject, measure))
+            for x in levels
+        ]
+        known = [pair for pair in ratios if math.isfinite(pair.ratio)]
+        found += known
+        if not known:
+            gaps.append(f"{label(model)} not measured")
+        elif len(known) < len(levels):
+            absent = [f"{pair.level:g}" for pair in ratios if pair not in known]
+            gaps.append(f"{label(model)} not measured at RDC {', '.join(absent)}")
+    return Pairs(tuple(found), tuple(gaps))
+
+
+def untested(gaps: Sequence[str]) -> Finding:
+    """Nothing to judge by."""
+    return Finding(Verdict.NOT_TESTED, "no numbers", tuple(gaps))
+
+
+def count(tested: Pairs) -> str:
+    """In how many pairs FSPN is better, equal, worse; and the worst one."""
+    better, worse, total = len(tested.better), len(tested.worse), len(tested.found)
+    words = (
+        f"better in {better} of {total} pairs, equal in {total - better - worse}, worse in {worse}"
+    )
+    if worse:
+        words += "; worst: " + str(min(tested.found, key=lambda pair: pair.ratio))
+    return words
+
+
+def by_count(better: int, worse: int) -> Verdict:
+    """Holds if never worse, in part if more often better than worse."""
+    if not worse and better:
+        return Verdict.HOLDS
+    return Verdict.IN_PART if better > worse else Verdict.FAILS
+
+
+def always_better(
+    measures: Sequence[str], models: Sequence[str] = OPPONENTS, levels: Sequence[float] = LEVELS
+) -> Test:
+    """FSPN is better than each of `models` on each level, by every measure (1% counts as equal)."""
+
+    def test(evidence: Evidence) -> Finding:
+        tested = {m: pairs(evidence, m, models, levels) for m in measures}
+        gaps = _unique(gap for found in tested.values() for gap in found.gaps)
+        if not any(found.found for found in tested.values()):
+            return untested(gaps)
+        better = sum(len(found.better) for found in tested.values())
+        worse = sum(len(found.worse) for found in tested.values())
+        words = [
+            f"{MEASURES[m].short}: {count(found)}" for m, found in tested.items() if found.found
+        ]
+        return Finding(by_count(better, worse), ". ".join(words), gaps)
+
+    return test
+
+
+def up_to(factor: float, measure: str, model: str) -> Test:
+    """The largest ratio over the levels reaches the claimed factor; in part if only above 1."""
+
+    def test(evidence: Evidence) -> Finding:
+        tested = pairs(evidence, measure, (model,))
+        if not tested.found:
+            return untested(tested.gaps)
+        best = max(tested.found, key=lambda pair: pair.ratio)
+        if best.ratio >= ROUNDING * factor:
+            verdict = Verdict.HOLDS
+        else:
+            verdict = Verdict.IN_PART if best.ratio > 1 + EQUAL else Verdict.FAILS
+        return Finding(verdict, f"up to {best}; claimed {factor:g}×", tested.gaps)
+
+    return test
+
+
+def orders_faster(least: float = 10.0) -> Test:
+    """Every other model is at least `least` times slower; in part if some of them are."""
+
+    def test(evidence: Evidence) -> Finding:
+        tested = pairs(evidence, "latency", OPPONENTS)
+        if not tested.found:
+            return untested(tested.gaps)
+        reach = [pair for pair in tested.found if pair.ratio >= least]
+        low = min(tested.found, key=lambda pair: pair.ratio)
+        high = max(tested.found, key=lambda pair: pair.ratio)
+        verdict = by_share(len(reach), len(tested.found))
+        words = f"{len(reach)} of {len(tested.found)} pairs at {least:g}× or more; {low} to {high}"
+        return Finding(verdict, words, tested.gaps)
+
+    return test
+
+
+def by_share(reached: int, total: int) -> Verdict:
+    """Holds if all, in part if some, does not hold if none."""
+    if reached == total:
+        return Verdict.HOLDS
+    return Verdict.IN_PART if reached else Verdict.FAILS
+
+
+def largest_reaches(measure: str, factor: float) -> Test:
+    """The largest ratio against any model reaches `factor`."""
+
+    def test(evidence: Evidence) -> Finding:
+        tested = pairs(evidence, measure, OPPONENTS)
+        if not tested.found:
+            return untested(tested.gaps)
+        best = max(tested.found, key=lambda pair: pair.ratio)
+        small = Verdict.IN_PART if best.ratio > 1 + EQUAL else Verdict.FAILS
+        verdict = Verdict.HOLDS if best.ratio >= factor else small
+        return Finding(verdict, f"largest: {best}; {count(tested)}", tested.gaps)
+
+    return test
+
+
+def several_times(measure: str, models: Sequence[str], least: float = 2.0) -> Test:
+    """FSPN is at least `least` times better in every pair; in part if better in more than half."""
+
+    def test(evidence: Evidence) -> Finding:
+        tested = pairs(evidence, measure, models)
+        if not tested.found:
+            return untested(tested.gaps)
+        reach = [pair for pair in tested.found if pair.ratio >= least]
+        verdict = Verdict.HOLDS if len(reach) == len(tested.found) else Verdict.FAILS
+        if verdict is Verdict.FAILS and 2 * len(tested.better) > len(tested.found):
+            verdict = Verdict.IN_PART
+        words = f"{least:g}× or more in {len(reach)} of {len(tested.found)} pairs; {count(tested)}"
+        return Finding(verdict, words, tested.gaps)
+
+    return test
+
+
+def extreme(measure: str, model: str, *, largest: bool) -> Test:
+    """`model` has the smallest (or largest) value of all on every level where it was measured."""
+
+    def test(evidence: Evidence) -> Finding:
+        hits: list[str] = []
+        misses: list[str] = []
+        for level in LEVELS:
+            values = _values(evidence, level, measure)
+            if model in values and len(values) > 1:
+                edge = max(values.values()) if largest else min(values.values())
+                near = abs(values[model] - edge) <= EQUAL * edge
+                who = next(m for m, value in values.items() if value == edge)
+                (hits if near else misses).append(f"RDC {level:g}: {label(who)} {readable(edge)}")
+        if not hits and not misses:
+            return untested([f"{label(model)} not measured"])
+        word = "largest" if largest else "smallest"
+        words = f"{label(model)} is the {word} on {len(hits)} of {len(hits) + len(misses)} datasets"
+        missed = f"; elsewhere {'; '.join(misses)}" if misses else ""
+        return Finding(by_share(len(hits), len(hits) + len(misses)), words + missed)
+
+    return test
+
+
+def grows(model: str, measure: str) -> Test:
+    """The measure of `model` rises with RDC: 10x from first to last level, in most steps."""
+
+    def test(evidence: Evidence) -> Finding:
+        values = [evidence.numbers.mean(level, model, measure) for level in LEVELS]
+        known = [v for v in values if v > 0]
+        if len(known) < 2:
+            return untested([f"{label(model)} not measured"])
+        factor = known[-1] / known[0]
+        rises = sum(b > a for a, b in pairwise(known))
+        strong = factor >= 10 and 2 * rises > len(known) - 1
+        weak = Verdict.IN_PART if factor > 1 + EQUAL else Verdict.FAILS
+        ends = f"{readable(known[0])} to {readable(known[-1])} ({readable(factor)}×)"
+        words = f"{ends}, rising in {rises} of {len(known) - 1} steps"
+        return Finding(Verdict.HOLDS if strong else weak, words)
+
+    return test
+
+
+def slower_than(slow: Sequence[str], fast: str, measure: str = "latency") -> Test:
+    """Each of `slow` needs more than `fast` on every level."""
+
+    def test(evidence: Evidence) -> Finding:
+        more, less, gaps = [], [], []
+        for model in slow:
+            ratios = [evidence.numbers.ratio(x, model, fast, measure) for x in LEVELS]
+            known = [
+                Pair(x, model, r) for x, r in zip(LEVELS, ratios, strict=True) if math.isfinite(r)
+            ]
+            more += [pair for pair in known if pair.ratio > 1 + EQUAL]
+            less += [pair for pair in known if pair.ratio < 1 - EQUAL]
+            if not known:
+                gaps.append(f"{label(model)} or {label(fast)} not measured")
+        if not more and not less and gaps:
+            return untested(gaps)
+        words = f"slower than {label(fast)} in {len(more)} pairs, faster in {len(less)}"
+        if less:
+            words += "; e.g. " + str(min(less, key=lambda pair: pair.ratio))
+        return Finding(by_count(len(more), len(less)), words, tuple(gaps))
+
+    return test
+
+
+def _values(evidence: Evidence, level: float, measure: str) -> dict[str, float]:
+    models = (*OPPONENTS, evidence.subject)
+    found = {m: evidence.numbers.mean(level, m, measure) for m in models}
+    return {m: v for m, v in found.items() if math.isfinite(v)}
+
+
+def _unique(items: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(items))

@@ -1,0 +1,233 @@
+"""All parts of the report from the rows: figures and tables on disk, and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.records.rows import Store
+from experiments.report.claims.ledger import Entry, Evidence, claims_table, ledger
+from experiments.report.claims.propositions import EXPERIMENT, Checks, read_checks
+from experiments.report.claims.statements import CLAIMS
+from experiments.report.figures.benchmarks import figure_benchmarks
+from experiments.report.figures.paper_figures import figure2, figure5, figure_batch
+from experiments.report.figures.scaling import figure_scaling, fit_published, fit_rows
+from experiments.report.figures.structures import structure_pictures
+from experiments.report.figures.thresholds import EXPERIMENT as THRESHOLDS
+from experiments.report.figures.thresholds import threshold_pictures
+from experiments.report.names import FAMILIES, LEVELS, SUBJECTS, label
+from experiments.report.numbers import Numbers, ours
+from experiments.report.page.page import Report, Section, render
+from experiments.report.paper import Paper
+from experiments.report.rows import Rows
+from experiments.report.tables import writing as tables
+from experiments.report.tables.benchmarks import counts_table, differences_table, training_table
+from experiments.report.tables.comparison import (
+    best_ratios_table,
+    kl_table,
+    nodes_table,
+    ratios_frame,
+    ratios_table,
+)
+from experiments.report.tables.floor import floor_table
+from experiments.report.tables.gaps import Gap, failed, study_gaps
+from experiments.report.tables.loglik import FAMILY, benchmark_rows, by_rows, by_the_paper, table1
+from experiments.report.tables.pairs import pairs
+from experiments.report.tables.runs import environment, runs_table
+from experiments.report.tables.writing import Table
+
+PREFIXES = {"sparse": "rdc", "smooth": "smooth"}
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a report is made from, and where it goes."""
+
+    rows: Rows
+    paper: Paper
+    results_dir: Path
+    out: Path
+    command: str
+
+    @property
+    def figures(self) -> Path:
+        """The folder of pictures."""
+        return self.out / "figures"
+
+
+def build(sources: Sources) -> Report:
+    """Draw and write everything under `sources.out`; the page is `index.html` there."""
+    rows = sources.rows
+    sections = [
+        _study(sources, "sparse"),
+        _study(sources, "smooth"),
+        _floor(sources),
+        _scaling(sources),
+        _table1(sources),
+        _thresholds(sources),
+        _structures(sources),
+    ]
+    entries = judge(rows, sources.paper)
+    report = Report(
+        rows.study,
+        tuple(sections),
+        entries,
+        runs_table(rows.table),
+        environment(rows.table, rows.study, sources.command),
+        _gaps(sources, sections),
+    )
+    _write(report, sources)
+    return report
+
+
+def judge(rows: Rows, paper: Paper) -> tuple[Entry, ...]:
+    """The ledger: every claim by the paper's numbers and by ours."""
+    numbers = ours(rows.main("sparse"))
+    benchmark = benchmark_rows(rows.table)
+    published = Evidence(
+        paper.numbers, "fspn", by_the_paper(paper), fit_published(paper.numbers), Checks()
+    )
+    default, literal = (
+        Evidence(
+            numbers,
+            subject,
+            by_rows(benchmark, subject, paper),
+            fit_rows(rows, subject),
+            read_checks(rows.of(EXPERIMENT), subject),
+        )
+        for subject in SUBJECTS
+    )
+    return ledger(CLAIMS, published, default, literal)
+
+
+def _study(sources: Sources, family: str) -> Section:
+    """Figures 2 and 5, node counts, ratios and KL of one family of datasets."""
+    rows = sources.rows.main(family)
+    is_main = family == "sparse"
+    title = "The synthetic study" if is_main else "A second family of datasets"
+    if rows.empty and not is_main:
+        gap = Gap(f"the {family} family", f"no rows of experiment={family}")
+        return Section(f"study-{family}", title, "", gaps=(gap,))
+    numbers = ours(rows)
+    published = sources.paper.numbers
+    suffix = "" if is_main else f"_{family}"
+    draw = (figure2, figure5, figure_batch)
+    intro = f"Datasets of {FAMILIES[family]}, at the paper's six levels of average RDC"
+    return Section(
+        f"study-{family}",
+        title,
+        f"{intro}; {len(rows)} rows of experiment {_experiments(rows)}.",
+        tuple(function(numbers, published, sources.figures, suffix) for function in draw),
+        (
+            nodes_table(numbers, published, suffix),
+            *(best_ratios_table(numbers, published, s, suffix) for s in SUBJECTS),
+            *(ratios_table(numbers, published, s, suffix) for s in SUBJECTS),
+            kl_table(rows, suffix),
+        ),
+        tuple(study_gaps(rows, PREFIXES[family])),
+    )
+
+
+def _experiments(rows: pd.DataFrame) -> str:
+    names = sorted(set(rows["experiment"]))
+    return ", ".join(names) or "none"
+
+
+def _floor(sources: Sources) -> Section:
+    table = floor_table(sources.rows.table)
+    intro = "How close FSPN comes to what the true structure with fitted tables can reach."
+    if not table.rows:
+        gap = Gap("distance to the floor", "no dataset has rows of fspn, true_dag and another")
+        return Section("floor-section", "The floor", intro, gaps=(gap,))
+    return Section("floor-section", "The floor", intro, tables=(table,))
+
+
+def _scaling(sources: Sources) -> Section:
+    fits = {subject: fit_rows(sources.rows, subject) for subject in SUBJECTS}
+    picture = figure_scaling(fits, fit_published(sources.paper.numbers), sources.figures)
+    intro = "Proposition 2 says that inference takes time near linear in the number of nodes."
+    return Section("scaling-section", "Near-linear inference", intro, (picture,))
+
+
+def _table1(sources: Sources) -> Section:
+    rows = benchmark_rows(sources.rows.table)
+    paper = sources.paper
+    table = table1(rows, paper, pairs(rows, sources.results_dir))
+    if rows.empty:
+        gap = Gap("Table 1, our columns", "no rows of experiment=table1")
+        return Section("benchmarks", "Real benchmarks", "", tables=(table,), gaps=(gap,))
+    return Section(
+        "benchmarks",
+        "Real benchmarks",
+        "The 20 binary benchmarks of the paper's Table 1; tuned on the validation split, the test "
+        "split read once. Values of other papers are quoted, not rerun.",
+        (figure_benchmarks(rows, paper, sources.figures),),
+        (
+            table,
+            differences_table(rows, paper),
+            counts_table(rows, paper),
+            training_table(rows),
+        ),
+        tuple(failed(rows)),
+    )
+
+
+def _thresholds(sources: Sources) -> Section:
+    pictures = threshold_pictures(sources.rows.of(THRESHOLDS), sources.figures)
+    gaps = () if pictures else (Gap("threshold study", f"no rows of experiment={THRESHOLDS}"),)
+    intro = "What the two thresholds tau_low and tau_high do, without any other search."
+    return Section("thresholds", "Thresholds", intro, tuple(pictures), gaps=gaps)
+
+
+def _structures(sources: Sources) -> Section:
+    names = [f"rdc_{round(100 * level):02d}" for level in LEVELS]
+    study = Store.of(sources.results_dir, sources.rows.study).folder
+    pictures, gaps = structure_pictures((study, sources.results_dir), names, sources.figures)
+    intro = "The learned FSPNs: node kinds by shape, as in the paper's Figure 1."
+    return Section("structures", "Structures", intro, tuple(pictures), gaps=tuple(gaps))
+
+
+def _gaps(sources: Sources, sections: Sequence[Section]) -> tuple[Gap, ...]:
+    """All gaps of all sections, and the ones that concern the whole."""
+    own = [Gap(path, "the paper's numbers are not there") for path in sources.paper.missing]
+    if sources.rows.table.empty:
+        own.append(Gap("all results", "no recorded rows: run `make reproduce` first"))
+    own.append(Gap("SPN-BTB and SPGM", "published values only, not implemented here"))
+    unplaced = _unplaced(sources.rows)
+    return (*own, *(gap for section in sections for gap in section.gaps), *unplaced)
+
+
+def _unplaced(rows: Rows) -> list[Gap]:
+    """Models and datasets that no figure has a place for; their rows are in the table of runs."""
+    main = rows.of(rows.study)
+    elsewhere = main[~main["family"].isin([*FAMILIES, FAMILY])]
+    why = "not at one of the paper's levels: only in the table of all runs"
+    return [Gap(f"dataset {name}", why) for name in sorted(set(elsewhere["dataset"]))]
+
+
+def _write(report: Report, sources: Sources) -> None:
+    folder = sources.out / "tables"
+    found: list[Table] = [table for section in report.sections for table in section.tables]
+    for table in (*found, claims_table(report.entries), report.runs):
+        tables.write(table, folder)
+    numbers: Numbers = ours(sources.rows.main("sparse"))
+    for subject in SUBJECTS:
+        frame = ratios_frame(numbers, sources.paper.numbers, subject)
+        frame.to_csv(folder / f"ratios_{subject}_long.csv", index=False)
+    (sources.out / "index.html").write_text(render(report), encoding="utf-8")
+
+
+def summary(report: Report) -> str:
+    """A few lines for the terminal."""
+    lines = [f"study {report.study or 'none'}: {len(report.runs.rows)} rows"]
+    lines += [f"gap: {gap.what} ({gap.why})" for gap in report.gaps[:12]]
+    if len(report.gaps) > 12:
+        lines.append(f"... and {len(report.gaps) - 12} more gaps, see the page")
+    for subject in SUBJECTS:
+        verdicts = [getattr(entry, subject).verdict.value for entry in report.entries]
+        counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(sorted(verdicts)))
+        lines.append(f"claims by {label(subject)}: {counts}")
+    return "\n".join(lines)

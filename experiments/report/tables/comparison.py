@@ -1,0 +1,182 @@
+"""Tables of the synthetic study: node counts, KL in detail, FSPN against every model."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from experiments.report.names import (
+    CEILING,
+    FLOOR,
+    MEASURES,
+    PUBLISHED,
+    RERUN,
+    in_order,
+    label,
+)
+from experiments.report.numbers import Numbers
+from experiments.report.tables.writing import OTHER_CODE, Cell, Table, number, text, times, whole
+
+MARK_NOTE = f"{OTHER_CODE} measured by another version of the code"
+NOT_RUN = "SPN-BTB and SPGM: published values only, this project has no implementation of them"
+
+
+def nodes_table(ours: Numbers, paper: Numbers, suffix: str = "") -> Table:
+    """Number of nodes per level and model, ours and the paper's (Appendix D)."""
+    models = in_order((ours.models | frozenset(PUBLISHED)) - {FLOOR, CEILING})
+    rows = []
+    for level in sorted({*ours.levels, *paper.levels}):
+        cells = [text(f"{level:.2f}")]
+        for model in models:
+            cells.append(_count(ours, level, model))
+            if model in PUBLISHED:
+                cells.append(whole(paper.mean(level, model, "nodes")))
+        rows.append(tuple(cells))
+    header = ["RDC"]
+    for model in models:
+        header += [label(model), *([f"{label(model)}, paper"] if model in PUBLISHED else [])]
+    return Table(
+        f"nodes{suffix}",
+        "Number of nodes",
+        "Mean over seeds; beside each model the paper's published count.",
+        tuple(header),
+        tuple(rows),
+        (NOT_RUN, *_marks(ours), *_absent(ours)),
+    )
+
+
+def ratios_table(ours: Numbers, paper: Numbers, subject: str, suffix: str = "") -> Table:
+    """How many times better `subject` is than every model on every level, with the paper's ratio.
+
+    A ratio is mean(other) / mean(subject) over the seeds that both have.
+    """
+    rows = []
+    for level in sorted({*ours.levels, *paper.levels}):
+        for model in _others(ours, subject):
+            cells = [text(f"{level:.2f}"), text(label(model))]
+            for measure in MEASURES.values():
+                cells.append(times(ours.ratio(level, model, subject, measure.key)))
+                if measure.paper:
+                    cells.append(times(paper.ratio(level, model, "fspn", measure.key)))
+            rows.append(tuple(cells))
+    header = ["RDC", "against"]
+    for measure in MEASURES.values():
+        header += [measure.short, *([f"{measure.short}, paper"] if measure.paper else [])]
+    return Table(
+        f"ratios_{subject}{suffix}",
+        f"{label(subject)} against every model",
+        f"The other model's value divided by that of {label(subject)}: above 1, FSPN is better "
+        "(lower KL, faster, smaller). Beside it the same ratio of the paper's published values.",
+        tuple(header),
+        tuple(rows),
+        (NOT_RUN, *_marks(ours), *_absent(ours)),
+        folded=True,
+    )
+
+
+def best_ratios_table(ours: Numbers, paper: Numbers, subject: str, suffix: str = "") -> Table:
+    """The largest ratio over the levels for every model and measure: the "up to" numbers."""
+    header = ["against"]
+    for measure in MEASURES.values():
+        header += [measure.short, *([f"{measure.short}, paper"] if measure.paper else [])]
+    rows = []
+    for model in _others(ours, subject):
+        cells = [text(label(model))]
+        for measure in MEASURES.values():
+            cells.append(times(_largest(ours, model, subject, measure.key)))
+            if measure.paper:
+                cells.append(times(_largest(paper, model, "fspn", measure.key)))
+        rows.append(tuple(cells))
+    return Table(
+        f"best_ratios_{subject}{suffix}",
+        f"{label(subject)}: up to how many times better",
+        "The largest ratio over the six datasets, other model over FSPN, as the paper quotes it.",
+        tuple(header),
+        tuple(rows),
+        (NOT_RUN, *_marks(ours), *_absent(ours)),
+    )
+
+
+def _largest(numbers: Numbers, model: str, subject: str, measure: str) -> float:
+    ratios = [numbers.ratio(level, model, subject, measure) for level in numbers.levels]
+    return max((ratio for ratio in ratios if math.isfinite(ratio)), default=math.nan)
+
+
+def _others(ours: Numbers, subject: str) -> list[str]:
+    """All models that `subject` is held against; the default learner is no opponent."""
+    models = in_order(ours.models | frozenset(PUBLISHED))
+    return [m for m in models if m != subject and not (m == "fspn" and subject == "fspn_paper")]
+
+
+def ratios_frame(ours: Numbers, paper: Numbers, subject: str) -> pd.DataFrame:
+    """The same ratios in long form: one line per level, model and measure."""
+    lines = []
+    for level in sorted({*ours.levels, *paper.levels}):
+        for model in in_order(ours.models | frozenset(PUBLISHED)):
+            if model != subject:
+                for key in MEASURES:
+                    lines.append(
+                        {
+                            "subject": subject,
+                            "rdc": level,
+                            "against": model,
+                            "measure": key,
+                            "ratio": ours.ratio(level, model, subject, key),
+                            "paper_ratio": paper.ratio(level, model, "fspn", key),
+                        }
+                    )
+    return pd.DataFrame(lines)
+
+
+KL_COLUMNS = {
+    "kl_mean": "mean KL",
+    "kl_median": "median",
+    "kl_p95": "p95",
+    "kl_max": "largest",
+    "kl_se": "std. error",
+    "kl_floored": "floored",
+    "test_ll": "test LL",
+}
+
+
+def kl_table(rows: pd.DataFrame, suffix: str = "") -> Table:
+    """The distribution of KL over the queries: the mean alone is ruled by a few of them."""
+    found = rows[rows["kl_mean"].notna()]
+    best = found[~found["model"].isin([FLOOR])].groupby("dataset")["kl_mean"].min()
+    lines = []
+    for dataset, of_dataset in found.groupby("dataset", sort=True):
+        for model in in_order(frozenset(of_dataset["model"])):
+            for row in of_dataset[of_dataset["model"] == model].to_dict("records"):
+                mark = OTHER_CODE if row["other_code"] else ""
+                cells: list[Cell] = [text(dataset), text(label(model)), number(row["seed"], 4)]
+                for column in KL_COLUMNS:
+                    bold = column == "kl_mean" and row[column] == best.get(dataset, math.nan)
+                    cells.append(number(row[column], 3, bold=bold, mark=mark))
+                    mark = ""
+                lines.append(tuple(cells))
+    return Table(
+        f"kl{suffix}",
+        "KL-divergence in detail",
+        "Over the evidence queries of each dataset, in nats; floored: queries on which the model "
+        "put no mass where the truth has some. Bold: lowest mean of a learned model.",
+        ("dataset", "model", "seed", *KL_COLUMNS.values()),
+        tuple(lines),
+        (MARK_NOTE,) if bool(found["other_code"].any()) else (),
+        folded=True,
+    )
+
+
+def _count(numbers: Numbers, level: float, model: str) -> Cell:
+    cell = numbers.get(level, model, "nodes")
+    if cell is None:
+        return whole(math.nan)
+    return whole(cell.mean, mark=OTHER_CODE if cell.other_code else "")
+
+
+def _marks(ours: Numbers) -> tuple[str, ...]:
+    return (MARK_NOTE,) if any(cell.other_code for cell in ours.cells.values()) else ()
+
+
+def _absent(ours: Numbers) -> tuple[str, ...]:
+    return tuple(f"{label(m)}: no rows in this study" for m in RERUN if m not in ours.models)

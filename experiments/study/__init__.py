@@ -1,0 +1,4 @@
+"""Running jobs: config, plan, one job, grid search, worker processes, progress.
+
+Imports `datasets`, `measures` and `records`. Start with `experiments.study.job`, then `execute`.
+"""

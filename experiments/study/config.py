@@ -1,0 +1,302 @@
+"""Settings: read from Hydra once, checked at once, frozen from there on."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from hydra.errors import CompactHydraException
+from hydra.utils import get_class
+from omegaconf import DictConfig, OmegaConf
+
+from baselines.base import DensityModel
+from experiments.datasets import check as check_dataset
+from experiments.measures.divergence import KLConfig
+from experiments.measures.timing import TimingConfig
+from experiments.measures.workload import WorkloadConfig
+from experiments.study.overrides import command_of, variant_of
+from experiments.study.search import settings
+
+INF = math.inf
+# Closed ranges of numbers that mean the same wherever they occur.
+RANGES: Mapping[str, tuple[float, float]] = {
+    "seed": (0, 2**32 - 1),
+    "kl.few_cells": (0, INF),
+    "kl.max_cells": (1, INF),
+    "kl.max_support": (1, INF),
+    "kl.draws": (2, INF),
+    "kl.seed": (0, 2**32 - 1),
+    "timing.repeats": (2, INF),
+    "timing.budget_seconds": (0, INF),
+    "search.max_settings": (1, INF),
+    "search.limit_seconds": (0, INF),
+    "plan.workers": (-1, INF),
+    "model.alpha": (0, INF),
+    "model.min_rows": (1, INF),
+    "model.min_instances_slice": (1, INF),
+    "model.max_parents": (0, INF),
+    "model.n_components": (1, INF),
+    "model.tau_low": (0, 1),
+    "model.tau_high": (0, INF),
+    "model.threshold": (0, 1),
+}
+
+
+DERIVED = frozenset({"tracking_uri", "variant", "swept", "command"})
+
+
+class ConfigError(CompactHydraException, ValueError):
+    """A setting that cannot be used; the message names its key."""
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """A model: its name in the results, its class and its hyper-parameters."""
+
+    name: str
+    target: str
+    params: dict[str, Any]
+
+    def build(self, params: Mapping[str, Any]) -> DensityModel:
+        """An unfitted model, `params` taking precedence."""
+        model: DensityModel = get_class(self.target)(**(self.params | dict(params)))
+        return model
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """What is searched.
+
+    Arguments:
+        grid: values to try for each hyper-parameter; empty = the model's own setting only.
+        max_settings: try at most this many settings, spread evenly over the grid.
+        like: take the setting that this model's search chose on the same dataset and seed.
+        limit_seconds: time limit of one fit.
+    """
+
+    grid: dict[str, list[Any]] = field(default_factory=dict)
+    max_settings: int | None = None
+    like: str | None = None
+    limit_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class JobConfig:
+    """Everything that one job (dataset x model x seed) needs to know."""
+
+    study: str
+    dataset: dict[str, Any]
+    workload: dict[str, Any]
+    model: ModelConfig
+    search: SearchConfig
+    kl: KLConfig
+    timing: TimingConfig
+    seed: int
+    force: bool
+    results_dir: Path
+    cache_dir: Path
+    tracking_uri: str | None
+    variant: str
+    swept: str
+    command: str
+
+    @property
+    def label(self) -> str:
+        """Tells the job apart from all others of its study."""
+        return "/".join([self._name, *([self.variant] if self.variant else [])])
+
+    @property
+    def title(self) -> str:
+        """Names the job in a study, where all jobs share what was given on the command line."""
+        return "/".join([self._name, *([self.swept] if self.swept else [])])
+
+    @property
+    def _name(self) -> str:
+        return f"{self.dataset['name']}/{self.model.name}/{self.seed}"
+
+    def what_matters(self) -> dict[str, Any]:
+        """The settings that the result depends on (the dataset is told by its digest)."""
+        matters = {"workload", "model", "search", "kl", "timing", "seed"}
+        return {k: v for k, v in asdict(self).items() if k in matters}
+
+
+KEYS = {f.name for f in fields(JobConfig)} - DERIVED | {"tracking", "plan"}
+
+
+@dataclass(frozen=True)
+class PlanConfig:
+    """A study: stages one after the other, the jobs of a stage side by side.
+
+    Arguments:
+        stages: for each stage the values of each swept key, e.g. `{model: [...], dataset: [...]}`.
+        workers: jobs at the same time; -1 = one per core.
+        report: draw the report when all jobs are done.
+    """
+
+    stages: tuple[dict[str, list[Any]], ...]
+    workers: int = -1
+    report: bool = True
+
+
+def read_job(
+    config: DictConfig | Mapping[str, Any], given: Sequence[str] = (), swept: Sequence[str] = ()
+) -> JobConfig:
+    """The job that a composed configuration describes, or a ConfigError that names the key.
+
+    Arguments:
+        config: a composed configuration.
+        given: the overrides of the command line that it was composed with.
+        swept: further overrides, that a plan added for this job.
+    """
+    values = _plain(config)
+    _known(values, KEYS, "")
+    for node in ("dataset", "workload"):
+        _require(isinstance(values.get(node), dict), node, values.get(node), "chosen")
+    job = JobConfig(
+        study=_name(values, "study"),
+        dataset=values["dataset"],
+        workload=values["workload"],
+        model=_read_model(values),
+        search=_read_node(SearchConfig, values, "search"),
+        kl=_read_node(KLConfig, values, "kl"),
+        timing=_read_node(TimingConfig, values, "timing"),
+        seed=values["seed"],
+        force=values["force"],
+        results_dir=Path(values["results_dir"]),
+        cache_dir=Path(values["cache_dir"]),
+        tracking_uri=_read_tracking(values),
+        variant=variant_of([*given, *swept]),
+        swept=variant_of(swept),
+        command=command_of([*given, *swept]),
+    )
+    _check(job)
+    return job
+
+
+def read_plan(config: DictConfig | Mapping[str, Any]) -> PlanConfig | None:
+    """The plan of a composed configuration; None for a single job."""
+    values = _plain(config)
+    if values.get("plan") is None:
+        return None
+    node = values["plan"]
+    _known(node, {f.name for f in fields(PlanConfig)}, "plan.")
+    stages = node.get("stages")
+    _require(isinstance(stages, list) and bool(stages), "plan.stages", stages, "a list of sweeps")
+    for number, stage in enumerate(stages):
+        for key, choices in stage.items():
+            name = f"plan.stages[{number}].{key}"
+            _require(isinstance(choices, list) and bool(choices), name, choices, "a list of values")
+    _in_range("plan.workers", node.get("workers", -1))
+    return PlanConfig(tuple(stages), node.get("workers", -1), node.get("report", True))
+
+
+def _check(job: JobConfig) -> None:
+    _require(type(job.force) is bool, "force", job.force, "true or false")
+    _in_range("seed", job.seed)
+    for node in ("kl", "timing", "search"):
+        for key, value in asdict(getattr(job, node)).items():
+            _in_range(f"{node}.{key}", value)
+    try:
+        check_dataset(job.dataset)
+        WorkloadConfig.from_mapping(job.workload)
+    except (ValueError, TypeError) as error:
+        raise ConfigError(str(error)) from error
+    _check_model(job.model, job.search)
+
+
+def _check_model(model: ModelConfig, search: SearchConfig) -> None:
+    """The hyper-parameters exist, and every setting of the grid can be built."""
+    known = set(inspect.signature(get_class(model.target)).parameters)
+    _known(model.params, known, "model.")
+    _known(search.grid, known, "search.grid.")
+    for key, choices in search.grid.items():
+        name = f"search.grid.{key}"
+        _require(isinstance(choices, list) and bool(choices), name, choices, "a list of values")
+        for value in choices:
+            _in_range(f"model.{key}", value, shown=name)
+    for key, value in model.params.items():
+        _in_range(f"model.{key}", value)
+    grid = settings(search.grid)
+    _require(bool(grid), "search.grid", search.grid, "such that tau_low <= tau_high somewhere")
+    for params in grid:
+        _check_setting(model, params)
+
+
+def _check_setting(model: ModelConfig, params: Mapping[str, Any]) -> None:
+    whole = model.params | dict(params)
+    low, high = whole.get("tau_low"), whole.get("tau_high")
+    if low is not None and high is not None and low > high:
+        raise ConfigError(f"model.tau_low is {low} but must be at most model.tau_high = {high}")
+    try:
+        model.build(params)
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"model ({model.name}) with {whole}: {error}") from error
+
+
+def _read_model(values: Mapping[str, Any]) -> ModelConfig:
+    node = values.get("model")
+    _require(isinstance(node, dict), "model", node, "chosen")
+    assert isinstance(node, dict)
+    target = node.get("_target_")
+    _require(isinstance(target, str), "model._target_", target, "the path of a class")
+    try:
+        get_class(str(target))
+    except Exception as error:
+        raise ConfigError(f"model._target_ {target!r} is no class: {error}") from error
+    params = {k: v for k, v in node.items() if k not in ("name", "_target_")}
+    return ModelConfig(_name(node, "name", "model."), str(target), params)
+
+
+def _read_node(cls: type, values: Mapping[str, Any], key: str) -> Any:
+    node = values.get(key) or {}
+    _known(node, {f.name for f in fields(cls)}, f"{key}.")
+    return cls(**{k: v for k, v in node.items() if v is not None})
+
+
+def _read_tracking(values: Mapping[str, Any]) -> str | None:
+    node = values.get("tracking") or {}
+    _known(node, {"uri"}, "tracking.")
+    uri = node.get("uri")
+    _require(uri is None or isinstance(uri, str), "tracking.uri", uri, "a URI or null")
+    return uri
+
+
+def _name(node: Mapping[str, Any], key: str, where: str = "") -> str:
+    value = node.get(key)
+    usable = isinstance(value, str) and bool(value) and "/" not in value
+    _require(usable, where + key, value, "a name without slashes")
+    return str(value)
+
+
+def _in_range(key: str, value: Any, shown: str = "") -> None:
+    if key not in RANGES or value is None:
+        return
+    low, high = RANGES[key]
+    numeric = isinstance(value, int | float) and not isinstance(value, bool)
+    allowed = (
+        f"a number from {low:g} to {high:g}" if high < INF else f"a number of at least {low:g}"
+    )
+    _require(numeric and low <= value <= high, shown or key, value, allowed)
+
+
+def _known(node: Mapping[str, Any], known: Collection[str], where: str) -> None:
+    for key in node:
+        if key not in known:
+            raise ConfigError(f"{where}{key} is no known key: use one of {sorted(known)}")
+
+
+def _require(holds: bool, key: str, value: object, expected: str) -> None:
+    if not holds:
+        raise ConfigError(f"{key} is {value!r} but must be {expected}")
+
+
+def _plain(config: DictConfig | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(config, DictConfig):
+        plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+        assert isinstance(plain, dict)
+        return {str(k): v for k, v in plain.items() if k != "hydra"}
+    return dict(config)

@@ -1,0 +1,237 @@
+"""One job: dataset -> search -> evaluate -> record."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol, cast, runtime_checkable
+
+import numpy as np
+import pandas as pd
+
+from baselines.base import DensityModel
+from experiments.datasets import DEBD, load
+from experiments.measures.evaluate import evaluate
+from experiments.records import tracking
+from experiments.records.fingerprint import code_version, commit, data_digest, fingerprint
+from experiments.records.locks import Machine, Untimed, locked
+from experiments.records.rows import ResultRow, Store, collect, disk_full_is_clear, is_disk_full
+from experiments.study.config import ConfigError, JobConfig
+from experiments.study.search import SearchResult, search
+from experiments.types import Dataset
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended; `skipped` if its result was there before."""
+
+    row: ResultRow
+    skipped: bool
+
+
+def run_job(config: JobConfig) -> Outcome:
+    """Run one job, unless it is finished; whoever comes second waits for the first.
+
+    A model that fails gives a row with status `failed`, which the next start tries again.
+    Only a full disk or a wrong setting is an exception.
+    """
+    started = time.perf_counter()
+    machine = Machine.local()
+    store = Store.of(config.results_dir, config.study)
+    with machine.working():
+        dataset = load(config.dataset, config.seed, config.cache_dir, config.workload)
+    if dataset.workload is None:
+        machine = Untimed(machine.folder)
+    config = _like_another(config, dataset)
+    row = _blank_row(config, dataset)
+    with locked(store.lock(row.fingerprint)):
+        done = None if config.force else store.finished(row.fingerprint)
+        if done is not None:
+            return Outcome(done, skipped=True)
+        return Outcome(_run(config, dataset, row, store, machine, started), skipped=False)
+
+
+def _run(
+    config: JobConfig, dataset: Dataset, row: ResultRow, store: Store, machine: Machine, t0: float
+) -> ResultRow:
+    tracker = tracking.tracker(config.tracking_uri, config.results_dir)
+    tracker.recover()
+    run = tracker.start(row, asdict(config) | {"model": _model_node(config)})
+    with _closing(run):
+        queries = None
+        row = replace(row, run_id=run.id)
+        try:
+            found = search(
+                config.model.build,
+                config.search.grid,
+                dataset,
+                config.seed,
+                max_settings=config.search.max_settings,
+                limit_seconds=config.search.limit_seconds,
+                turn=machine.working,
+                report=run.trial,
+            )
+            row = _with_search(row, config, found)
+            model = _remembering(found.model, dataset)
+            row, queries = evaluate(model, dataset, row, config.kl, config.timing, machine)
+            _keep_scores(model, store, row)
+            _save(found.model, config, store)
+        except Exception as error:
+            if is_disk_full(error):
+                raise
+            log.exception("%s failed", config.label)
+            status = "timeout" if isinstance(error, TimeoutError) else "failed"
+            row = replace(row, status=status, error=f"{type(error).__name__}: {error}")
+        row = replace(row, job_seconds=time.perf_counter() - t0)
+        run.log(row, queries)
+        store.write(row, queries)
+        run.close("FAILED" if row.status == "failed" else "FINISHED")
+    return row
+
+
+class _Remembering:
+    """A model that keeps the scores it gave last, so that the test rows are scored once."""
+
+    def __init__(self, model: DensityModel) -> None:
+        self._model = model
+        self.scores: np.ndarray | None = None
+
+    def score_samples(self, table: pd.DataFrame) -> np.ndarray:
+        self.scores = self._model.score_samples(table)
+        return self.scores
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+
+def _remembering(model: DensityModel, dataset: Dataset) -> DensityModel:
+    """On benchmarks, where nothing is timed, the model with a memory of its scores."""
+    return cast(DensityModel, _Remembering(model)) if dataset.family == DEBD else model
+
+
+def _keep_scores(model: DensityModel, store: Store, row: ResultRow) -> None:
+    """Keep the log-likelihood of each test row of a benchmark, for paired comparisons."""
+    if isinstance(model, _Remembering) and model.scores is not None:
+        store.write_scores(row.fingerprint, model.scores)
+
+
+@runtime_checkable
+class Saves(Protocol):
+    """A model that can be kept."""
+
+    def save(self, path: Path) -> None:
+        """Write the fitted model to one file."""
+
+
+def _save(model: object, config: JobConfig, store: Store) -> None:
+    """Keep a model that can be kept as `models/<dataset>-<model>[-<seed>].fspn` of its study."""
+    if not isinstance(model, Saves) or config.variant:
+        return
+    seed = f"-{config.seed}" if config.seed else ""
+    path = store.folder / "models" / f"{config.dataset['name']}-{config.model.name}{seed}.fspn"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}")
+    with disk_full_is_clear(path):
+        model.save(part)
+    part.replace(path)
+
+
+@contextmanager
+def _closing(run: tracking.Run) -> Iterator[None]:
+    """Show a run as failed if its job cannot even be recorded."""
+    try:
+        yield
+    except BaseException:
+        run.close("FAILED")
+        raise
+
+
+def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> ResultRow:
+    params = config.model.params | found.best.params
+    return replace(
+        row,
+        engine=found.model.engine,
+        train_seconds=found.best.train_seconds,
+        search_seconds=found.seconds,
+        n_trials=len(found.trials),
+        n_failed_trials=found.n_failed,
+        valid_ll=found.best.valid_ll,
+        n_nodes=found.model.n_nodes,
+        n_parameters=found.model.n_parameters,
+        size_bytes=found.model.size_bytes,
+        tau_low=_number(params.get("tau_low")),
+        tau_high=_number(params.get("tau_high")),
+        params=json.dumps(params, sort_keys=True, default=str),
+    )
+
+
+def _blank_row(config: JobConfig, dataset: Dataset) -> ResultRow:
+    code = code_version(config.model.target)
+    return ResultRow(
+        fingerprint=fingerprint(config.what_matters(), data_digest(dataset), code),
+        experiment=config.study,
+        label=config.label,
+        dataset=dataset.name,
+        family=dataset.family,
+        target_rdc=_number(dataset.target_rdc),
+        measured_rdc=_number(dataset.measured_rdc),
+        seed=config.seed,
+        model=config.model.name,
+        code_version=code,
+        commit=commit(),
+        dataset_digest=dataset.digest,
+        machine=machine_name(),
+        python=platform.python_version(),
+        started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        command=config.command,
+    )
+
+
+def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
+    """Replace the grid by what the model `search.like` chose here, as far as both have it."""
+    if config.search.like is None:
+        return config
+    rows = collect(config.results_dir)
+    same = (
+        (rows["model"] == config.search.like)
+        & (rows["dataset_digest"] == dataset.digest)
+        & (rows["seed"] == config.seed)
+        & (rows["status"] == "ok")
+    )
+    if not same.any():
+        raise ConfigError(
+            f"search.like is {config.search.like!r} but that model has no result for "
+            f"{dataset.name}, seed {config.seed}: run model={config.search.like} first"
+        )
+    chosen: dict[str, Any] = json.loads(rows[same].sort_values("started_at")["params"].iloc[-1])
+    shared = {k: [v] for k, v in chosen.items() if k in config.model.params}
+    return replace(config, search=replace(config.search, grid=shared))
+
+
+def _model_node(config: JobConfig) -> dict[str, Any]:
+    return {"name": config.model.name, "_target_": config.model.target, **config.model.params}
+
+
+def machine_name() -> str:
+    """Processor, number of cores, system: what a latency belongs to."""
+    cpu = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        cpu = next(x.partition(":")[2].strip() for x in lines if x.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return f"{cpu}, {len(os.sched_getaffinity(0))} cores, {platform.system()} {platform.release()}"
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)

@@ -1,0 +1,200 @@
+"""Exhaustive grid search on the validation rows, inside the job."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from baselines.base import SCORE, DensityModel
+from experiments.measures.divergence import log_likelihood
+from experiments.measures.timing import one_thread
+from experiments.types import Dataset
+
+log = logging.getLogger(__name__)
+Params = Mapping[str, Any]
+WARM_ROWS = 200
+
+
+class SearchError(RuntimeError):
+    """No setting of the grid could be fitted."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting of the grid: what was tried and how it went."""
+
+    number: int
+    params: dict[str, Any]
+    status: str
+    error: str
+    valid_ll: float
+    train_seconds: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The fitted model of the best trial, that trial, and all of them."""
+
+    model: DensityModel
+    best: Trial
+    trials: tuple[Trial, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Time of all trials (fits and validation)."""
+        return sum(trial.seconds for trial in self.trials)
+
+    @property
+    def n_failed(self) -> int:
+        """Number of settings that could not be fitted."""
+        return sum(trial.status != "ok" for trial in self.trials)
+
+
+def settings(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """All combinations of the grid; those with tau_low > tau_high do not exist.
+
+    >>> settings({"tau_low": [0.1, 0.5], "tau_high": [0.3]})
+    [{'tau_low': 0.1, 'tau_high': 0.3}]
+    """
+    combinations = itertools.product(*grid.values())
+    return [p for c in combinations if _in_order(p := dict(zip(grid, c, strict=True)))]
+
+
+def search(
+    build: Callable[[Params], DensityModel],
+    grid: Mapping[str, Sequence[Any]],
+    dataset: Dataset,
+    seed: int,
+    *,
+    max_settings: int | None = None,
+    limit_seconds: float | None = None,
+    turn: Callable[[], Any] = nullcontext,
+    report: Callable[[Trial], None] = lambda trial: None,
+) -> SearchResult:
+    """The setting with the highest validation log-likelihood.
+
+    Arguments:
+        build: makes an unfitted model from a setting.
+        grid: values to try for each hyper-parameter; empty for the model's own setting.
+        dataset: fitted on `train`, compared on `valid`.
+        seed: seed of every fit.
+        max_settings: try at most this many, spread evenly over the grid.
+        limit_seconds: time limit of one fit.
+        turn: context in which each trial computes (a lock on the machine's cores).
+        report: called with each trial as it ends.
+    """
+    with turn():
+        _warm_up(build, dataset, seed)
+    best: tuple[Trial, DensityModel] | None = None
+    trials: list[Trial] = []
+    for number, params in enumerate(_spread(settings(grid), max_settings)):
+        with turn(), one_thread():
+            trial, model = _try(build, number, params, dataset, seed, limit_seconds)
+        trials.append(trial)
+        report(trial)
+        if model is not None and (best is None or _better(trial, best[0])):
+            best = trial, model
+    if best is None:
+        raise _all_failed(trials)
+    return SearchResult(best[1], best[0], tuple(trials))
+
+
+@contextmanager
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Raise TimeoutError in the block after `seconds` (main thread only)."""
+    if seconds is None:
+        yield
+        return
+
+    def stop(_signum: int, _frame: Any) -> None:
+        raise TimeoutError(f"the fit did not end within its limit of {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _try(
+    build: Callable[[Params], DensityModel],
+    number: int,
+    params: dict[str, Any],
+    dataset: Dataset,
+    seed: int,
+    limit_seconds: float | None,
+) -> tuple[Trial, DensityModel | None]:
+    """Fit and validate one setting; a failure is a result too."""
+    started = time.perf_counter()
+    try:
+        model = build(params)
+        model.bind(dataset)
+        with time_limit(limit_seconds):
+            model.fit(dataset.train, dataset.domains, seed)
+        fitted = time.perf_counter() - started
+        score = validate(model, dataset)
+    except Exception as error:
+        log.warning("trial %d %s failed: %s", number, params, error)
+        status = "timeout" if isinstance(error, TimeoutError) else "failed"
+        spent = time.perf_counter() - started
+        message = f"{type(error).__name__}: {error}"
+        return Trial(number, params, status, message, math.nan, math.nan, spent), None
+    spent = time.perf_counter() - started
+    return Trial(number, params, "ok", "", score, fitted, spent), model
+
+
+def validate(model: DensityModel, dataset: Dataset) -> float:
+    """Mean log-likelihood of the validation rows; NaN where the model gives none."""
+    if SCORE not in model.answers:
+        return math.nan
+    score = log_likelihood(model, dataset.valid).mean
+    if math.isnan(score):
+        raise ArithmeticError(f"{model.name} scores validation rows as NaN")
+    return score
+
+
+def _warm_up(build: Callable[[Params], DensityModel], dataset: Dataset, seed: int) -> None:
+    """Load libraries and compiled kernels on a few rows, so that no fit is charged for it."""
+    try:
+        model = build({})
+        model.bind(dataset)
+        model.fit(dataset.train.head(WARM_ROWS), dataset.domains, seed)
+    except Exception as error:
+        log.info("warm-up on %d rows failed (the trials decide): %s", WARM_ROWS, error)
+
+
+def _better(trial: Trial, best: Trial) -> bool:
+    """Higher validation log-likelihood; the earlier setting of the grid wins a tie."""
+    return trial.valid_ll > best.valid_ll
+
+
+def _spread(values: list[dict[str, Any]], most: int | None) -> list[dict[str, Any]]:
+    """At most `most` of the values, evenly spread, the first among them."""
+    count = len(values) if most is None else min(most, len(values))
+    return [values[number * len(values) // count] for number in range(count)]
+
+
+def _in_order(params: Params) -> bool:
+    """Whether tau_low <= tau_high, as far as both are set (also as `model.tau_low`)."""
+    named = {key.rpartition(".")[2]: value for key, value in params.items()}
+    low, high = named.get("tau_low"), named.get("tau_high")
+    return low is None or high is None or low <= high
+
+
+def _all_failed(trials: Sequence[Trial]) -> Exception:
+    if not trials:
+        return SearchError("the grid has no setting with tau_low <= tau_high")
+    message = f"all {len(trials)} settings failed; the first: {trials[0].error}"
+    if all(trial.status == "timeout" for trial in trials):
+        return TimeoutError(message)
+    return SearchError(message)

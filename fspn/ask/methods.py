@@ -1,0 +1,282 @@
+"""What a fitted model can be asked."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from fspn.ask.parse import (
+    Question,
+    box_events,
+    dict_events,
+    in_cells,
+    intersect_events,
+    plain_pairs,
+    row_events,
+)
+from fspn.engine.engine import Engine
+from fspn.engine.joint_table import enumerate_logs
+from fspn.model.infer import log_probability
+from fspn.model.nodes import Node
+from fspn.model.sample import sample_columns
+from fspn.schema.domain import Domain, as_table
+from fspn.schema.events import CodeRange, Events
+
+# Probabilities, whether a single one was meant, whether any evidence is impossible.
+Answers = tuple[np.ndarray, bool, bool]
+
+
+class Questions:
+    """The questions of :class:`fspn.FSPN`, once it has a domain, a root and perhaps an engine."""
+
+    domain_: Domain
+    root_: Node
+    as_frame_: bool
+    _engine: Engine | None
+
+    def probability(self, lower: Any, upper: Any = None) -> Any:
+        """The probability of events.
+
+        Arguments:
+            lower: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, or
+                the lower sides of closed boxes, an array of shape (n, m) or (m,).
+            upper: The upper sides, where ``lower`` is an array. NaN or an infinity = no constraint.
+        """
+        self._check_fitted()
+        if upper is not None and self._engine is not None and self._engine.takes_boxes:
+            low, high, single = self._boxes(lower, upper)
+            logs = self._engine.box_log_probability(low, high)
+            values = np.exp(logs, out=logs)
+            return float(values[0]) if single else values
+        events, single = self._events(lower if upper is None else (lower, upper))
+        values = np.exp(self._log_probability(events))
+        return float(values[0]) if single else values
+
+    def conditional(self, query: Any, evidence: Any, strict: bool = False) -> Any:
+        """The probability of ``query`` given ``evidence``, in the forms of :meth:`probability`.
+
+        Boxes are given as a pair ``(lower, upper)``. One value of a continuous column is evidence
+        by its density. Evidence of probability zero gives NaN and a warning, or an error where
+        ``strict`` is set.
+        """
+        self._check_fitted()
+        values, single, impossible = (
+            self._box_conditional(query, evidence)
+            or self._plain_conditional(query, evidence)
+            or self._any_conditional(query, evidence)
+        )
+        if impossible:
+            self._impossible_evidence(strict)
+        return float(values[0]) if single else values
+
+    # Three ways to the answers; the two short ones return None where they do not apply.
+
+    def _box_conditional(self, query: Any, evidence: Any) -> Answers | None:
+        """Pairs of arrays (lower, upper): both events of a question in one pass."""
+        if type(query) is not tuple or type(evidence) is not tuple or self._engine is None:
+            return None
+        if not (self._engine.takes_boxes and len(query) == len(evidence) == 2):
+            return None
+        low, high, single = self._boxes(*query)
+        given_low, given_high, given_single = self._boxes(*evidence)
+        n = len(low)
+        if n != len(given_low):
+            return None
+        # A side without a constraint is NaN: fmax and fmin take the other one.
+        lower = np.concatenate([np.fmax(low, given_low), given_low])
+        upper = np.concatenate([np.fmin(high, given_high), given_high])
+        logs = self._engine.box_log_probability(lower, upper)
+        return _ratio(logs[:n], logs[n:], single and given_single)
+
+    def _plain_conditional(self, query: Any, evidence: Any) -> Answers | None:
+        """Dictionaries of plain values (a pair, or lists of them), without a detour over events."""
+        if self._engine is None:
+            return None
+        single = type(query) is dict and type(evidence) is dict
+        if single:
+            query, evidence = [query], [evidence]
+        pairs = plain_pairs(self.domain_, query, evidence)
+        if pairs is None:
+            return None
+        values, impossible = self._engine.conditionals(pairs, max(len(query), len(evidence)))
+        return values, single, impossible
+
+    def _any_conditional(self, query: Any, evidence: Any) -> Answers:
+        """Whatever can be asked."""
+        given, given_single = self._events(evidence, points=True)
+        asked, asked_single = self._events(query)
+        whole = self._log_probability(given)
+        both = self._log_probability(intersect_events(asked, given))
+        return _ratio(both, whole, given_single and asked_single)
+
+    def conditional_table(
+        self, query: Sequence[Hashable], evidence: Question | None = None, strict: bool = False
+    ) -> np.ndarray:
+        """The whole table of the query columns given the evidence, normalised.
+
+        Arguments:
+            query: Discrete columns: the axes of the table, each in the order of its sorted domain.
+            evidence: A dictionary, as in :meth:`conditional`.
+            strict: Whether evidence of probability zero is an error rather than NaN.
+        """
+        self._check_fitted()
+        if not isinstance(evidence, Mapping | None):
+            raise TypeError("the evidence of a table is one dictionary {column: value}")
+        axes = [self.domain_.index(name) for name in query]
+        self._check_axes(query, axes, evidence or {})
+        given, _ = self._events(evidence or {}, points=True)
+        table = self._joint_table(axes, given)
+        total = table.sum()
+        if not total > 0:
+            self._impossible_evidence(strict)
+            return np.full(table.shape, np.nan)
+        return table / total
+
+    def log_probability_of_codes(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """The log-probability of boxes of codes, shape (n, m) or (m,): for callers that keep codes.
+
+        Code k is the k-th value of a column's sorted domain; discrete columns only.
+        """
+        self._check_fitted()
+        lower, upper = np.atleast_2d(lower), np.atleast_2d(upper)
+        if self._engine is not None:
+            low, high = _plain(lower, np.int64), _plain(upper, np.int64)
+            self._check_boxes(low, high)
+            return self._engine.run_boxes_of_codes(low, high)
+        sides = zip(lower.T, upper.T, strict=True)
+        constraints = {v: CodeRange(first, last) for v, (first, last) in enumerate(sides)}
+        return self._log_probability(Events(len(lower), constraints))
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """The log-likelihood of every row; a missing cell is summed out."""
+        self._check_fitted()
+        table = as_table(X, self.domain_.names)
+        columns = self.domain_.encode(table)
+        extra = np.zeros(len(table))
+        for variable in self.domain_.variables:
+            if variable.bins is not None:
+                values = table[variable.name].to_numpy(dtype=np.float64, na_value=np.nan)
+                known = ~np.isnan(values)
+                extra[known] += variable.bins.log_density(values[known])
+        return self._score_columns(columns, len(table)) + extra
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean log-likelihood of the rows."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
+        """Rows drawn from the model, as a DataFrame (an array if it was fitted on one)."""
+        self._check_fitted()
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+        columns = sample_columns(self.root_, n_samples, rng)
+        frame = pd.DataFrame(
+            {
+                variable.name: variable.realise(columns[v], rng)
+                for v, variable in enumerate(self.domain_.variables)
+            }
+        )
+        return frame if self.as_frame_ else frame.to_numpy()
+
+    def _check_fitted(self) -> None:
+        # scikit-learn's own check takes as long as a query.
+        if not hasattr(self, "root_"):
+            check_is_fitted(self, "root_")
+
+    def _log_probability(self, events: Events) -> np.ndarray:
+        events = in_cells(self.domain_, events)
+        if self._engine is not None:
+            return self._engine.log_probability(events)
+        return log_probability(self.root_, events)
+
+    def _events(self, asked: Any, points: bool = False) -> tuple[Events, bool]:
+        """Events from any of the forms, and whether a single one was meant."""
+        if isinstance(asked, Mapping):
+            return dict_events(self.domain_, [asked], points), True
+        if isinstance(asked, tuple) and len(asked) == 2:
+            low, high, single = self._boxes(*asked)
+            return box_events(self.domain_, low, high), single
+        if isinstance(asked, Sequence) and all(isinstance(each, Mapping) for each in asked):
+            return dict_events(self.domain_, asked, points), False
+        raise TypeError(
+            "ask with a dictionary {column: value}, a list of them, or a pair of arrays "
+            "(lower, upper)"
+        )
+
+    def _boxes(self, lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray, bool]:
+        low, high = _plain(lower, np.float64), _plain(upper, np.float64)
+        self._check_boxes(low, high)
+        single = low.ndim == 1
+        if single:
+            low, high = low[None, :], high[None, :]
+        return low, high, single
+
+    def _check_boxes(self, low: np.ndarray, high: np.ndarray) -> None:
+        m = len(self.domain_)
+        if low.shape != high.shape or low.ndim not in (1, 2) or low.shape[-1] != m:
+            raise ValueError(
+                f"boxes of shape {low.shape} and {high.shape} do not fit a model of {m} columns; "
+                f"both sides are of shape (n, {m}), or ({m},) for one box"
+            )
+
+    def _score_columns(self, columns: list[np.ndarray], n: int) -> np.ndarray:
+        """Rows with the same missing reals are scored together, without those variables."""
+        reals = [v for v, variable in enumerate(self.domain_.variables) if not variable.is_coded]
+        if not reals:
+            return self._log_probability(row_events(self.domain_, columns))
+        missing = np.column_stack([np.isnan(columns[v]) for v in reals])
+        scores = np.empty(n)
+        patterns, which = np.unique(missing, axis=0, return_inverse=True)
+        for pattern in range(len(patterns)):
+            rows = np.flatnonzero(which.ravel() == pattern)
+            events = row_events(self.domain_, [column[rows] for column in columns])
+            scores[rows] = self._log_probability(events)
+        return scores
+
+    def _check_axes(self, query: Sequence[Hashable], axes: list[int], evidence: Question) -> None:
+        if not axes:
+            raise ValueError("the query names no column")
+        if len(set(axes)) < len(axes):
+            raise ValueError(f"the query {list(query)} names a column twice")
+        for name, v in zip(query, axes, strict=True):
+            if self.domain_[v].kind == "continuous":
+                raise ValueError(
+                    f"column {name!r} is continuous and has no finite table; ask for the "
+                    "probability of intervals with conditional()"
+                )
+            if name in evidence:
+                raise ValueError(f"column {name!r} is both in the query and in the evidence")
+
+    def _joint_table(self, axes: list[int], given: Events) -> np.ndarray:
+        if self._engine is not None:
+            return self._engine.joint_table(axes, in_cells(self.domain_, given))
+        sizes = [self.domain_[v].size for v in axes]
+        logs = enumerate_logs(axes, sizes, given, self._log_probability)
+        top = logs.max()
+        return np.exp(logs - top) if np.isfinite(top) else np.zeros(sizes)
+
+    @staticmethod
+    def _impossible_evidence(strict: bool) -> None:
+        message = "the evidence has probability zero, so nothing can be said given it"
+        if strict:
+            raise ValueError(message)
+        warnings.warn(message + "; the answer is NaN", RuntimeWarning, stacklevel=3)
+
+
+def _plain(side: Any, dtype: Any) -> np.ndarray:
+    """An array that the kernels take as it is; others would be compiled for anew."""
+    array = np.asarray(side, dtype=dtype)
+    return array if array.flags.carray else array.copy(order="C")
+
+
+def _ratio(both: np.ndarray, given: np.ndarray, single: bool) -> Answers:
+    """Answers from the log-probabilities of query and evidence, and of the evidence alone."""
+    impossible = bool(given.min(initial=0.0) == -np.inf)
+    if impossible:
+        both = np.where(np.isneginf(given), np.nan, both)
+    return np.exp(both - given), single, impossible

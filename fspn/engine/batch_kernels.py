@@ -1,0 +1,158 @@
+"""Loops over many events: packed ones, boxes of values, and pairs of query and evidence."""
+
+# mypy: allow-untyped-defs, allow-incomplete-defs
+
+from __future__ import annotations
+
+from math import exp
+
+import numpy as np
+from numba import prange
+
+from fspn.engine.code_kernels import codes_of_box
+from fspn.engine.dense_kernels import new_dense_state
+from fspn.engine.kernels import compiled, kernel, new_state
+from fspn.engine.tree_kernels import FRAME, evaluate
+
+CHUNK = 16
+
+
+@compiled()
+def new_workspace(m, depth):
+    """What :func:`fspn.engine.tree_kernels.evaluate` writes to, apart from the buffer."""
+    return (
+        np.zeros(m, dtype=np.bool_),
+        np.empty((depth[0], FRAME), dtype=np.int64),
+        np.empty((depth[0], 2)),
+        np.empty(depth[1], dtype=np.int64),
+        *new_state(depth[2]),
+        *new_dense_state(depth[2]),
+    )
+
+
+@kernel()
+def _answer(program, low, high, w, weights, sizes, n, buffer, first, workspace, out, start):
+    """The log-probabilities of the first n events of a chunk go to ``out`` from ``start`` on.
+
+    Their sides are overwritten. Returns 0, or how large a buffer it takes. The only place that
+    evaluates, so that all of an evaluation can be inlined here: arrays as arguments cost more than
+    many an event.
+    """
+    for q in range(n):
+        value, need = evaluate(
+            *program, low[q], high[q], w[min(q, len(w) - 1)], weights, sizes,
+            buffer, first, *workspace,
+        )  # fmt: skip
+        if need > 0:
+            return need
+        out[start + q] = value
+    return 0
+
+
+@compiled()
+def run_events(
+    root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffer, first, out
+):
+    """The log-probability of every event, one after the other; > 0 asks for a larger buffer."""
+    m = lower.shape[1]
+    low, high = np.empty((CHUNK, m), dtype=np.int64), np.empty((CHUNK, m), dtype=np.int64)
+    program, workspace = (root, ints, tables, numbers), new_workspace(m, depth)
+    for start in range(0, len(lower), CHUNK):
+        n = min(CHUNK, len(lower) - start)
+        for q in range(n):
+            for v in range(m):
+                low[q, v] = max(lower[start + q, v], 0)
+                high[q, v] = min(upper[start + q, v], sizes[v] - 1)
+        need = _answer(
+            program, low, high, w[start : start + n], weights, sizes, n,
+            buffer, first, workspace, out, start,
+        )  # fmt: skip
+        if need > 0:
+            return need
+    return 0
+
+
+@compiled(parallel=True)
+def run_events_parallel(
+    root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffers, first, out
+):
+    """The same on several threads, with a buffer each."""
+    n_threads = buffers.shape[0]
+    needs = np.zeros(n_threads, dtype=np.int64)
+    n = lower.shape[0]
+    for t in prange(n_threads):
+        part = slice(t * n // n_threads, (t + 1) * n // n_threads)
+        needs[t] = run_events(
+            root, ints, tables, numbers, lower[part], upper[part], w[part], weights, sizes, depth,
+            buffers[t], first, out[part],
+        )  # fmt: skip
+    return needs.max()
+
+
+@compiled()
+def run_boxes(
+    root, ints, tables, numbers, sizes, depth,
+    lower, upper, values, starts, edges, others, buffer, first, out,
+):  # fmt: skip
+    """Boxes of values: codes are looked up on the way. NaN leaves a side open."""
+    m = lower.shape[1]
+    low, high = np.empty((CHUNK, m), dtype=np.int64), np.empty((CHUNK, m), dtype=np.int64)
+    unweighted, no_weights = np.full((1, m), -1, dtype=np.int64), np.zeros(1)
+    program, workspace = (root, ints, tables, numbers), new_workspace(m, depth)
+    coding = (values, starts, edges, others)
+    for start in range(0, len(lower), CHUNK):
+        n = min(CHUNK, len(lower) - start)
+        for q in range(n):
+            codes_of_box(lower, upper, start + q, *coding, low[q], high[q])
+        need = _answer(
+            program, low, high, unweighted, no_weights, sizes, n,
+            buffer, first, workspace, out, start,
+        )  # fmt: skip
+        if need > 0:
+            return need
+    return 0
+
+
+@compiled()
+def run_conditionals(root, ints, tables, numbers, sizes, depth, pairs, n, buffer, first, out):
+    """The probabilities of n questions about single codes given others.
+
+    ``pairs`` holds per question how many variables are asked for and how many are given, then
+    variable and code of each; a code of -1 is impossible. NaN where the evidence is impossible.
+    Returns (buffer needed if larger than this one, how often the evidence was impossible).
+    """
+    m = len(sizes)
+    low, high = np.empty((2, m), dtype=np.int64), np.empty((2, m), dtype=np.int64)
+    unweighted, no_weights = np.full((1, m), -1, dtype=np.int64), np.zeros(1)
+    program, workspace = (root, ints, tables, numbers), new_workspace(m, depth)
+    logs = np.empty(2)
+    place, n_impossible = 0, 0
+    for q in range(n):
+        place = _read_question(pairs, place, sizes, low, high)
+        need = _answer(
+            program, low, high, unweighted, no_weights, sizes, 2,
+            buffer, first, workspace, logs, 0,
+        )  # fmt: skip
+        if need > 0:
+            return need, 0
+        impossible = logs[1] == -np.inf
+        n_impossible += impossible
+        out[q] = np.nan if impossible else exp(logs[0] - logs[1])
+    return 0, n_impossible
+
+
+@kernel()
+def _read_question(pairs, place, sizes, low, high):
+    """The boxes of joint and evidence; returns where the next question begins."""
+    for v in range(len(sizes)):
+        low[0, v] = low[1, v] = 0
+        high[0, v] = high[1, v] = sizes[v] - 1
+    n_asked, n_given = pairs[place], pairs[place + 1]
+    place += 2
+    for i in range(n_asked + n_given):
+        v, code = pairs[place], pairs[place + 1]
+        for event in range(1 if i < n_asked else 2):
+            low[event, v] = max(low[event, v], code)
+            high[event, v] = min(high[event, v], code)
+        place += 2
+    return place

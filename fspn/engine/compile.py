@@ -1,0 +1,213 @@
+"""Flattening an FSPN to the pools of numbers that the kernels read.
+
+Only models whose variables are all coded are compiled (a continuous variable is coded once it has
+bins); the others are answered by :mod:`fspn.model.infer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from fspn.engine.compile_block import (
+    Block,
+    NotCompilable,
+    gather_block,
+    is_table_part,
+    is_tabular,
+    write_block,
+)
+from fspn.engine.compile_dense import fits_dense, write_dense_block
+from fspn.engine.kernels import BLOCK, FACTORIZE, JOINT, PRODUCT, SUM, UNI_LEAF
+from fspn.engine.pools import Pools, PoolWriter
+from fspn.model.leaves.base import log_of
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.leaves.independent import Independent
+from fspn.model.leaves.joint import SparseJoint
+from fspn.model.leaves.nested import Nested
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Sum,
+    TableSplit,
+    UniLeaf,
+    leaves_of,
+)
+from fspn.schema.events import Codes, Interval, Region
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled model.
+
+    Arguments:
+        root: The root's place in ``ints``.
+        pools: Structure, codes and row indices, probabilities.
+        dense: The small tables, cell by cell: the head of every buffer.
+        sizes: The number of codes of every variable.
+        depth: How many frames, saved sides and variables of a block an evaluation may need.
+    """
+
+    root: int
+    pools: Pools
+    dense: np.ndarray
+    sizes: np.ndarray
+    depth: np.ndarray
+
+
+def compile_fspn(root: Node, sizes: Sequence[int]) -> Program:
+    """The program of a model; :class:`NotCompilable` where a part of it has no kernel."""
+    if not all(size > 0 for size in sizes):
+        raise NotCompilable("continuous variables without bins")
+    writer = _Writer(np.asarray(sizes, dtype=np.int64))
+    place = writer.node(root)
+    frames = writer.deepest
+    sides = frames * 3 * (writer.widest + 1)
+    depth = np.array([frames, sides, writer.longest], dtype=np.int64)
+    return Program(place, writer.pool.pools(), writer.pool.dense(), writer.pool.sizes, depth)
+
+
+class _Writer:
+    def __init__(self, sizes: np.ndarray):
+        self.pool = PoolWriter(sizes)
+        self._level = 0
+        self.deepest = 1
+        self.widest = 1
+        self.longest = 1
+
+    def _record(self, *entries: int) -> int:
+        return self.pool.record(*entries)
+
+    def _numbers_at(self, values: np.ndarray) -> int:
+        return self.pool.numbers_at(values)
+
+    def _scope(self, node_scope: frozenset[int]) -> tuple[int, int]:
+        return self.pool.scope(node_scope)
+
+    def node(self, node: Node) -> int:
+        """Write a node and all below it; returns its place."""
+        self._level += 1
+        self.deepest = max(self.deepest, self._level + 1)
+        place = self._dispatch(node)
+        self._level -= 1
+        return place
+
+    def _dispatch(self, node: Node) -> int:
+        if isinstance(node, MultiLeaf):
+            return self._multi_leaf(node)
+        if isinstance(node, UniLeaf):
+            return self._uni_leaf(node.variable, node.dist)
+        if isinstance(node, Product):
+            return self._product(node)
+        if isinstance(node, Sum):
+            children = [self.node(child) for child in node.children]
+            weights = self._numbers_at(log_of(node.weights))
+            scope = self._scope(node.scope)
+            return self._record(SUM, *scope, len(children), weights, *children)
+        if isinstance(node, Factorize):
+            return self._factorize(node)
+        raise NotCompilable(f"a {type(node).__name__} node outside a factorize node")
+
+    def _uni_leaf(self, variable: int, dist: object) -> int:
+        if not isinstance(dist, Categorical):
+            raise NotCompilable(f"a leaf of the family {getattr(dist, 'family', dist)!r}")
+        scope = self._scope(frozenset([variable]))
+        pmf, cumulative = self._numbers_at(dist.p), self._numbers_at(dist.cumulative)
+        return self._record(UNI_LEAF, *scope, variable, len(dist.p), pmf, cumulative)
+
+    def _product(self, node: Product) -> int:
+        """A few small tables and leaves are one block; else tabular children are one each."""
+        if is_tabular(node) and not all(isinstance(child, UniLeaf) for child in node.children):
+            block = gather_block(node)
+            if fits_dense(self.pool, block):
+                return self._write(block, node.scope)
+        return self._product_of([self.node(child) for child in node.children], node.scope)
+
+    def _product_of(self, children: list[int], node_scope: frozenset[int]) -> int:
+        return self._record(PRODUCT, *self._scope(node_scope), len(children), *children)
+
+    def _multi_leaf(self, node: MultiLeaf) -> int:
+        if isinstance(node.dist, Nested):
+            return self.node(node.dist.root)
+        if isinstance(node.dist, Independent):
+            parts = zip(node.variables, node.dist.parts, strict=True)
+            return self._product_of([self._uni_leaf(v, part) for v, part in parts], node.scope)
+        if isinstance(node.dist, SparseJoint):
+            return self._joint(node, node.dist)
+        raise NotCompilable(f"a multi-leaf of the family {node.dist.family!r}")
+
+    def _joint(self, node: MultiLeaf, dist: SparseJoint) -> int:
+        scope = self._scope(node.scope)
+        variables = self._record(*node.variables)
+        pmfs = [
+            place
+            for marginal in dist.marginals
+            for place in (self._numbers_at(marginal.p), self._numbers_at(marginal.cumulative))
+        ]
+        marginals = self._record(*pmfs)
+        rows, shares = self.pool.table_at(dist.rows), self._numbers_at(dist.weights)
+        epsilon = self._numbers_at(np.array([dist.epsilon]))
+        own = (len(node.variables), variables, len(dist.weights), rows, shares, epsilon, marginals)
+        return self._record(JOINT, *scope, *own)
+
+    def _factorize(self, node: Factorize) -> int:
+        """Nested factorize nodes from the innermost out: there may be a thousand of them."""
+        if isinstance(node.right, TableSplit):
+            return self._block(node)
+        spine = [node]
+        while isinstance(left := spine[-1].left, Factorize) and not is_table_part(left):
+            spine.append(left)
+        level = self._level
+        self._level += len(spine) - 1
+        place = self.node(spine[-1].left)
+        for part in reversed(spine):
+            place = self._regions(part, place)
+            self._level -= 1
+        self._level = level
+        return place
+
+    def _regions(self, node: Factorize, left: int) -> int:
+        """A factorize node whose left child is already written."""
+        boxes = [
+            self._record(place, len(box), *(entry for cell in box for entry in cell))
+            for region, leaf in leaves_of(node.right)
+            for place in [self.node(leaf)]
+            for box in self._boxes(region)
+        ]
+        right = self._scope(node.right.scope)
+        return self._record(FACTORIZE, *self._scope(node.scope), left, *right, len(boxes), *boxes)
+
+    def _boxes(self, region: Region) -> list[tuple[tuple[int, int, int], ...]]:
+        """A region as boxes of ranges; a set of codes is cut into its runs."""
+        sides = []
+        for variable, cell in region.items():
+            if isinstance(cell, Interval):
+                raise NotCompilable("a region of reals")
+            runs = _runs(cell.codes) if isinstance(cell, Codes) else [(cell.lower, cell.upper)]
+            sides.append([(variable, low, high) for low, high in runs if low <= high])
+        self.widest = max(self.widest, len(sides))
+        return list(product(*sides))
+
+    def _block(self, node: Factorize) -> int:
+        """The longest chain of tables from here down, over a base that is not tables."""
+        return self._write(gather_block(node), node.scope)
+
+    def _write(self, block: Block, node_scope: frozenset[int]) -> int:
+        place = write_block(self.pool, block)
+        below = -1 if block.base is None else self.node(block.base)
+        dense = write_dense_block(self.pool, block) if fits_dense(self.pool, block) else -1
+        self.widest = max(self.widest, len(block.external))
+        self.longest = max(self.longest, len(block.variables))
+        return self._record(BLOCK, *self._scope(node_scope), place, below, dense)
+
+
+def _runs(codes: frozenset[int]) -> list[tuple[int, int]]:
+    """The runs of consecutive codes in a set."""
+    ordered = np.array(sorted(codes), dtype=np.int64)
+    breaks = np.flatnonzero(np.diff(ordered) != 1) + 1
+    return [(int(run[0]), int(run[-1])) for run in np.split(ordered, breaks) if len(run)]

@@ -1,0 +1,156 @@
+"""Flattening a block: a group of nested factorize nodes with tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fspn.engine.pools import PoolWriter
+from fspn.model.cpt.backoff import Rows, Rung
+from fspn.model.cpt.full import FullTable
+from fspn.model.graph import elimination_order, topological_order
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.nodes import Factorize, Node, Product, TableSplit, UniLeaf, walk
+
+MAX_INDEX = 4_000_000
+
+
+class NotCompilable(TypeError):
+    """The model holds a node or leaf that the kernels do not know."""
+
+
+def is_tabular(node: Node) -> bool:
+    """Whether a subtree is nothing but tables: a block."""
+    return all(is_table_part(part) for part in walk(node))
+
+
+def is_table_part(node: Node) -> bool:
+    """Whether a node may be part of a block."""
+    if isinstance(node, Factorize):
+        return isinstance(node.right, TableSplit)
+    if isinstance(node, UniLeaf):
+        return isinstance(node.dist, Categorical)
+    return isinstance(node, Product | TableSplit)
+
+
+@dataclass(frozen=True)
+class Block:
+    """The tables of a block; variables are numbered by their place in ``variables``.
+
+    Arguments:
+        variables: External ones first, then parents before children.
+        external: The variables of the base that some table is conditioned on.
+        parents: Per variable its parents, by their places.
+        parts: Per variable that is not external its leaf or table.
+        base: What lies below the tables and is not tables itself, if anything.
+    """
+
+    variables: tuple[int, ...]
+    external: tuple[int, ...]
+    parents: tuple[tuple[int, ...], ...]
+    parts: tuple[UniLeaf | TableSplit, ...]
+    base: Node | None
+
+    def order(self, sizes: np.ndarray) -> list[int]:
+        """The places of the variables in the order in which they are summed out."""
+        return elimination_order(self.parents, [int(sizes[v]) for v in self.variables])[0]
+
+
+def gather_block(node: Factorize | Product) -> Block:
+    """The longest chain of tables from a node down, or all of a product of tables."""
+    tables: list[TableSplit] = []
+    leaves: list[UniLeaf] = []
+    base = _collect(node, tables, leaves)
+    base_scope = frozenset() if base is None else base.scope
+    external = sorted({v for table in tables for v in table.given if v in base_scope})
+    local, parents = _local_order(tables, leaves, external)
+    by_variable: dict[int, TableSplit | UniLeaf] = {}
+    by_variable.update({leaf.variable: leaf for leaf in leaves})
+    by_variable.update({table.variable: table for table in tables})
+    parts = tuple(by_variable[v] for v in local[len(external) :])
+    return Block(tuple(local), tuple(external), tuple(parents), parts, base)
+
+
+def _collect(node: Node, tables: list[TableSplit], leaves: list[UniLeaf]) -> Node | None:
+    """Gather a chain's tables; returns what is below it and not tabular."""
+    while isinstance(node, Factorize) and isinstance(node.right, TableSplit):
+        tables.append(node.right)
+        node = node.left
+    if not is_tabular(node):
+        return node
+    for part in walk(node):
+        if isinstance(part, TableSplit):
+            tables.append(part)
+        elif isinstance(part, UniLeaf):
+            leaves.append(part)
+    return None
+
+
+def _local_order(
+    tables: list[TableSplit], leaves: list[UniLeaf], external: list[int]
+) -> tuple[list[int], list[tuple[int, ...]]]:
+    """External variables first, then parents before children; and the parents in that order."""
+    given: dict[int, tuple[int, ...]] = {leaf.variable: () for leaf in leaves}
+    given.update(dict.fromkeys(external, ()))
+    given.update({table.variable: table.given for table in tables})
+    variables = [*external, *(v for v in given if v not in set(external))]
+    places = {v: i for i, v in enumerate(variables)}
+    order = topological_order([tuple(places[p] for p in given[v]) for v in variables])
+    inner = [variables[i] for i in order if i >= len(external)]
+    local = [*external, *inner]
+    places = {v: i for i, v in enumerate(local)}
+    return local, [tuple(places[p] for p in given[v]) for v in local]
+
+
+def write_block(pool: PoolWriter, block: Block) -> int:
+    """The record that :mod:`fspn.engine.elimination` reads; returns its place."""
+    places = {v: i for i, v in enumerate(block.variables)}
+    records = [pool.record(v, pool.sizes[v], 0, 0, 0) for v in block.external]
+    records += [_variable(pool, part, places) for part in block.parts]
+    order = block.order(pool.sizes)
+    ranks = pool.record(*np.argsort(order), *order)
+    return pool.record(0, len(block.variables), len(block.external), ranks, *records)
+
+
+def _variable(pool: PoolWriter, part: TableSplit | UniLeaf, places: dict[int, int]) -> int:
+    if isinstance(part, UniLeaf):
+        assert isinstance(part.dist, Categorical)
+        base = pool.numbers_at(part.dist.p)
+        return pool.record(part.variable, len(part.dist.p), base, 0, 0)
+    ladder = part.ladder
+    base = pool.numbers_at(ladder.base)
+    rungs = [entry for rung in ladder.rungs for entry in _rung(pool, rung, len(ladder.base))]
+    parents = [
+        entry
+        for v, size in zip(part.given, ladder.sizes, strict=True)
+        for entry in (places[v], size)
+    ]
+    head = (part.variable, len(ladder.base), base, len(part.given), len(ladder.rungs))
+    return pool.record(*head, *parents, *rungs)
+
+
+def _rung(pool: PoolWriter, rung: Rung | FullTable, size: int) -> tuple[int, ...]:
+    rows = rung.rows
+    cells = int(np.prod([float(size) for size in rung.sizes]))
+    if cells <= MAX_INDEX:
+        dense = np.full(cells, -1, dtype=np.int32)
+        dense[rows.keys] = np.arange(len(rows.keys))
+        index, keys = pool.table_at(dense), -1
+    elif cells < 2**31:
+        index, keys = -1, pool.table_at(rows.keys)
+    else:
+        raise NotCompilable("a table with more than 2^31 rows")
+    start, codes = pool.table_at(rows.start), pool.table_at(rows.codes)
+    share, tail = pool.numbers_at(rows.share), pool.numbers_at(rows.tail)
+    head = (rung.width, index, keys, len(rows.keys), start, codes, share, tail)
+    return (*head, *_listed(pool, rows, size))
+
+
+def _listed(pool: PoolWriter, rows: Rows, size: int) -> tuple[int, int, int]:
+    """The same entries by code of the child: where each code's list begins, keys, shares."""
+    keys = np.repeat(rows.keys, np.diff(rows.start))
+    order = np.argsort(rows.codes, kind="stable")
+    start = np.searchsorted(rows.codes[order], np.arange(size + 1))
+    by_symbol, symbol_keys = pool.table_at(start), pool.table_at(keys[order])
+    return by_symbol, symbol_keys, pool.numbers_at(rows.share[order])

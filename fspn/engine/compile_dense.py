@@ -1,0 +1,130 @@
+"""Writing a block's tables out cell by cell, where they are small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from fspn.engine.compile_block import Block
+from fspn.engine.dense_kernels import MAX_VARIABLES, WAY, WAYS
+from fspn.engine.pools import PoolWriter
+from fspn.engine.presum import Shortener, ShortTable
+from fspn.model.cpt.backoff import Ladder
+from fspn.model.cpt.full import FullTable
+from fspn.model.nodes import TableSplit, UniLeaf
+
+MAX_TABLE = 1 << 17
+MAX_DENSE = 1 << 21
+MAX_SHORTER = 1 << 19
+
+
+def fits_dense(pool: PoolWriter, block: Block) -> bool:
+    """Whether a block is nothing but tables that are small enough to be written out."""
+    if block.base is not None or len(block.variables) > MAX_VARIABLES:
+        return False
+    cells = [_cells(part) for part in block.parts]
+    return max(cells) <= MAX_TABLE and pool.n_dense - pool.n_shorter + sum(cells) <= MAX_DENSE
+
+
+def write_dense_block(pool: PoolWriter, block: Block) -> int:
+    """The record that :mod:`fspn.engine.dense_kernels` reads."""
+    return _DenseWriter(pool, block).write()
+
+
+class _DenseWriter:
+    """Numbers the variables twice: by rank, in the order in which they are summed out, and by turn.
+
+    By turn children come before parents, so that a parent's table is looked at when all that may
+    want to sum it out had their chance. Variables without children have the first ranks, and so the
+    largest strides: an event fixes them more often than not, and what is left lies side by side.
+    """
+
+    def __init__(self, pool: PoolWriter, block: Block) -> None:
+        self._pool, self._block = pool, block
+        tables = [
+            ((*parents, place), _written(part))
+            for place, (parents, part) in enumerate(zip(block.parents, block.parts, strict=True))
+        ]
+        self._shortener = Shortener(tables, MAX_SHORTER - pool.n_shorter)
+        order = sorted(block.order(pool.sizes), key=lambda v: len(self._shortener.children[v]) > 0)
+        self._rank = {place: rank for rank, place in enumerate(order)}
+
+    def write(self) -> int:
+        entries: list[int] = []
+        for place in reversed(range(len(self._rank))):
+            v = self._block.variables[place]
+            above = self._turns(self._shortener.ancestors[place])
+            last = int(self._pool.sizes[v]) - 1
+            entries += [v, last, self._rank[place], above, self._tables(place)]
+        return self._pool.record(len(self._rank), *entries)
+
+    def _turns(self, places: Iterable[int]) -> int:
+        """Tables as bits."""
+        return sum(1 << (len(self._rank) - 1 - place) for place in places)
+
+    def _tables(self, place: int) -> int:
+        """All of a variable's tables, those first that others lead to; returns its own."""
+        written: dict[frozenset[int], int] = {}
+        for table in reversed(self._shortener.tables_of(place)):
+            ways = [
+                entry
+                for parent, shorter in table.ways
+                for entry in (
+                    1 << self._rank[parent],
+                    self._turns(self._shortener.children[parent]),
+                    written[shorter.merged],
+                )
+            ]
+            ways += [0] * (WAY * WAYS - len(ways))
+            written[table.merged] = self._table(table, ways)
+            self._pool.n_shorter += table.cells.size if table.merged else 0
+        return written[frozenset()]
+
+    def _table(self, table: ShortTable, ways: list[int]) -> int:
+        """One table with its dimensions by rank, the last one fastest."""
+        ranks = [self._rank[place] for place in table.dims]
+        axes = np.argsort(ranks)
+        cells = np.transpose(table.cells, axes)
+        strides = np.cumprod([1, *cells.shape[:0:-1]])[::-1]
+        dims = [
+            entry
+            for axis, stride in zip(axes, strides, strict=True)
+            for entry in (ranks[axis], stride, self._block.variables[table.dims[axis]])
+        ]
+        start, bits = self._pool.dense_at(cells), sum(1 << rank for rank in ranks)
+        return self._pool.record(start, len(ranks), bits, self._turns(table.merged), *ways, *dims)
+
+
+def _cells(part: UniLeaf | TableSplit) -> int:
+    if isinstance(part, UniLeaf):
+        return len(_row(part))
+    return int(np.prod([float(size) for size in (*part.ladder.sizes, len(part.ladder.base))]))
+
+
+def _row(leaf: UniLeaf) -> np.ndarray:
+    return np.asarray(leaf.dist.p)  # type: ignore[attr-defined]
+
+
+def _written(part: UniLeaf | TableSplit) -> np.ndarray:
+    return _row(part) if isinstance(part, UniLeaf) else written_out(part.ladder)
+
+
+def written_out(ladder: Ladder | FullTable) -> np.ndarray:
+    """All of a conditional table, one axis per parent and the child's last."""
+    rows = int(np.prod(ladder.sizes))
+    table = np.tile(ladder.base, (rows, 1))
+    for rung in ladder.rungs:
+        repeats = rows // int(np.prod(rung.sizes))
+        place = np.full(rows // repeats, -1)
+        place[rung.rows.keys] = np.arange(len(rung.rows.keys))
+        place = np.repeat(place, repeats)
+        seen = np.flatnonzero(place >= 0)
+        table[seen] *= rung.rows.tail[place[seen]][:, None]
+        first, last = rung.rows.start[place[seen]], rung.rows.start[place[seen] + 1]
+        n = last - first
+        entries = np.repeat(first - np.concatenate([[0], np.cumsum(n)[:-1]]), n) + np.arange(
+            n.sum()
+        )
+        table[np.repeat(seen, n), rung.rows.codes[entries]] += rung.rows.share[entries]
+    return table.reshape(*ladder.sizes, len(ladder.base))

@@ -1,0 +1,425 @@
+r"""Exact sums on a block of small tables, each of them written out cell by cell.
+
+The general way (:mod:`fspn.engine.elimination`) reads tables sparsely and can stop at kept
+variables; its bookkeeping costs more than the arithmetic where tables are small. Here a table is a
+piece of the buffer with one stride per variable, so that a known variable moves its start, an open
+one is a loop, and nothing is copied. In every table and message the variable that is summed out
+last lies fastest: the innermost loop runs over consecutive numbers. What lies above the variables
+of an event, and is none of its business, is not summed at all where a presummed table is at hand
+(:mod:`fspn.engine.presum`).
+"""
+
+# mypy: allow-untyped-defs, allow-incomplete-defs
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+
+from fspn.engine.kernels import ONE, TINY, TOO_MANY_DIMS, compiled, kernel
+from fspn.engine.line_kernels import (
+    ACROSS,
+    ALONG,
+    DOWN,
+    FACTOR,
+    PLACE,
+    line_of_one,
+    line_of_two,
+    multiply_lines,
+    multiply_vectors,
+    sum_to_number,
+)
+from fspn.engine.vector_kernels import lowest_bit, short
+
+MAX_VARIABLES = 62
+
+# Variables are numbered by rank, the order in which they are summed out, and tables by turn: those
+# of children before those of their parents. Places in a dense block's record; in that of a
+# variable, by turn (ANCESTORS: bits by turn); in that of a table (DIMS: bits by rank; MERGED: by
+# turn); in the two ways on from there: a parent (a bit by rank), the tables of its children (bits
+# by turn), and the table without it; and in a dimension.
+SIZE, VARIABLES = 0, 1
+GLOBAL, LAST, RANK, ANCESTORS, TABLE, VARIABLE = range(6)
+START, N_DIMS, DIMS, MERGED, FIRST_WAY = range(5)
+PARENT, CHILDREN, SHORTER, WAY = range(4)
+WAYS = 2
+FIRST_DIM = FIRST_WAY + WAYS * WAY
+DIM_RANK, DIM_STRIDE, DIM_GLOBAL, DIMENSION = range(4)
+
+# Rows of B: per variable its number of codes, and the list of factors that wait for it (one more
+# column takes what waits for none); the dimensions of the result in the making, and how far a loop
+# over them has come.
+EXTENT, HEAD, DIM, COUNT = range(4)
+# A row of G is a factor: the next one in its list, its place in the buffer, its variables as bits,
+# and its stride per variable.
+LINK, AT, BITS, STRIDE = range(4)
+
+MAX_CELLS = 1 << 40
+
+# The logarithm of 1e-200: an answer above it needs no care for numbers that become 0.
+LEAST = -460.0
+
+
+@compiled()
+def new_dense_state(k):
+    """B, G and P for blocks of up to k variables."""
+    k = min(k, MAX_VARIABLES)
+    variables = np.empty((4, k + 1), dtype=np.int64)
+    factors = np.empty((3 * k + 1, STRIDE + k), dtype=np.int64)
+    return variables, factors, np.empty((5, 3 * k + 1), dtype=np.int64)
+
+
+@kernel(forceinline=True)
+def _read_event(ints, block, lo, hi, w, B):
+    """The event on the block's variables.
+
+    Returns the tables that matter as bits, or -1 if nothing is possible; the variables of which
+    nothing is said, and those with several codes, as bits; and whether there are weights.
+    """
+    needed, free, is_open, negative = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    place = np.int64(-1)
+    var = block + VARIABLES
+    for _ in range(ints[block + SIZE]):
+        short()
+        v = np.uintp(ints[np.uintp(var + GLOBAL)])
+        r = ints[np.uintp(var + RANK)]
+        span = hi[v] - lo[v]
+        # No branches: which variables are constrained, or open, changes from event to event.
+        says = ((span - ints[np.uintp(var + LAST)]) | ~w[v]) >> 63
+        needed |= ints[np.uintp(var + ANCESTORS)] & says
+        free |= (says + 1) << r
+        is_open |= np.int64(span > 0) << r
+        B[EXTENT, np.uintp(r)] = span + 1
+        place &= w[v]
+        negative |= span
+        var += VARIABLE
+    return needed if negative >= 0 else -1, free, is_open, place >= 0
+
+
+@kernel(forceinline=True)
+def _may_go(ints, way, needed, free):
+    """Whether the parent of a way on is free and no table to come mentions it.
+
+    What the tables before this one mention is not free any more.
+    """
+    is_free = ints[np.uintp(way + PARENT)] & free != 0
+    return is_free & (ints[np.uintp(way + CHILDREN)] & needed == 0)
+
+
+@kernel(forceinline=True)
+def _shorten(ints, table, needed, free):
+    """The table without parents that may go; returns it and the tables that are still needed."""
+    while True:
+        short()
+        one, other = table + FIRST_WAY, table + FIRST_WAY + WAY
+        first = _may_go(ints, one, needed, free)
+        if not (first | _may_go(ints, other, needed, free)):
+            return table, needed
+        table = ints[np.uintp((one if first else other) + SHORTER)]
+        needed &= ~ints[np.uintp(table + MERGED)]
+
+
+@kernel(forceinline=True)
+def _open_table(ints, table, lo, is_open, G, f):
+    """The table as factor f; returns (where it begins, its open variables as bits)."""
+    at, bits = ints[np.uintp(table + START)], ints[np.uintp(table + DIMS)] & is_open
+    entry = table + FIRST_DIM
+    for _ in range(ints[np.uintp(table + N_DIMS)]):
+        short()
+        stride = ints[np.uintp(entry + DIM_STRIDE)]
+        at += lo[np.uintp(ints[np.uintp(entry + DIM_GLOBAL)])] * stride
+        G[np.uintp(f), np.uintp(STRIDE + ints[np.uintp(entry + DIM_RANK)])] = stride
+        entry += DIMENSION
+    G[np.uintp(f), AT], G[np.uintp(f), BITS] = at, bits
+    return at, bits
+
+
+@kernel(forceinline=True)
+def _weigh(B, G, f, r, place, weights, buffer, top):
+    """The event's weights of an open variable as factor f."""
+    for x in range(B[EXTENT, r]):
+        buffer[top + x] = weights[place + x]
+    G[f, AT], G[f, BITS], G[f, STRIDE + r] = top, np.int64(1) << r, 1
+
+
+@kernel(forceinline=True)
+def _wait(B, G, f, r, waiting):
+    """Put factor f on the list of those that wait for variable r; returns what is waited for."""
+    # No branch: the first of a list is linked to -1, whatever its head was.
+    G[np.uintp(f), LINK] = B[HEAD, np.uintp(r)] | (((waiting >> r) & 1) - 1)
+    B[HEAD, np.uintp(r)] = f
+    return waiting | np.int64(1) << r
+
+
+@kernel(forceinline=True)
+def _gather(B, G, P, r):
+    """The factors that wait for variable r as columns of P; returns (how many, their bits)."""
+    n, bits = 0, np.int64(0)
+    f = B[HEAD, r]
+    while f >= 0:
+        short()
+        P[FACTOR, n], P[PLACE, n], P[DOWN, n] = f, G[f, AT], G[f, STRIDE + r]
+        bits |= G[f, BITS]
+        n += 1
+        f = G[f, LINK]
+    return n, bits & ~(np.int64(1) << r)
+
+
+@kernel(forceinline=True)
+def _shape(B, G, f, bits):
+    """Dimensions and strides of result f; returns (number of dimensions, cells)."""
+    n = 0
+    while bits != 0:
+        short()
+        B[DIM, n], B[COUNT, n] = lowest_bit(bits), 0
+        bits &= bits - 1
+        n += 1
+    cells = 1
+    for place in range(n - 1, -1, -1):
+        short()
+        d = B[DIM, place]
+        G[np.uintp(f), np.uintp(STRIDE + d)] = cells
+        cells = min(cells * B[EXTENT, np.uintp(d)], MAX_CELLS)
+    return n, cells
+
+
+@kernel(forceinline=True)
+def _swap(P, i, j):
+    """Exchange two factors of a step."""
+    for row in range(5):
+        P[row, i], P[row, j] = P[row, j], P[row, i]
+
+
+@kernel(forceinline=True)
+def _lines_first(G, P, n, h, outer):
+    """Put the factors over the innermost dimension h in front; returns how many they are.
+
+    The first of all is one that moves from line to line of the result, if there is one.
+    """
+    n_lines = 0
+    for i in range(n):
+        short()
+        f = np.uintp(P[FACTOR, i])
+        bits = G[f, BITS]
+        if (bits >> h) & 1:
+            P[ALONG, i] = G[f, np.uintp(STRIDE + h)]
+            if i > n_lines:
+                _swap(P, i, n_lines)
+            if n_lines > 0 and bits & outer != 0:
+                _swap(P, 0, n_lines)
+            n_lines += 1
+    return n_lines
+
+
+@kernel(forceinline=True)
+def _step_across(G, P, n, d):
+    """How far each factor moves from line to line, along dimension d."""
+    for i in range(n):
+        short()
+        f = P[FACTOR, i]
+        P[ACROSS, i] = G[f, STRIDE + d] if (G[f, BITS] >> d) & 1 else 0
+
+
+@kernel(forceinline=True)
+def _next_sheet(B, G, P, n, n_dims):
+    """All lines along one dimension are done: back along it, and on along the others."""
+    for place in range(n_dims - 2, -1, -1):
+        short()
+        d = B[DIM, place]
+        B[COUNT, place] += 1
+        back = place == n_dims - 2 or B[COUNT, place] == B[EXTENT, d]
+        steps = 1
+        if place == n_dims - 2:
+            steps = -B[EXTENT, d]
+        elif back:
+            steps = 1 - B[EXTENT, d]
+        for i in range(n):
+            short()
+            f = P[FACTOR, i]
+            if (G[f, BITS] >> d) & 1:
+                P[PLACE, i] += steps * G[f, STRIDE + d]
+        if not back:
+            return
+        B[COUNT, place] = 0
+
+
+@kernel(forceinline=True)
+def _changing(G, P, first, n, outer):
+    """Whether one of the factors first .. n - 1 moves from line to line of the result."""
+    bits = np.int64(0)
+    for i in range(first, n):
+        short()
+        bits |= G[P[FACTOR, i], BITS]
+    return bits & outer != 0
+
+
+@kernel(forceinline=True)
+def _sum_out(B, G, P, n, n_dims, r, start, cells, buffer):
+    """Sum variable r out of the gathered factors.
+
+    Behind the result there is room for a matrix and a vector, each with a few numbers to spare.
+    """
+    extent = B[EXTENT, r]
+    if n_dims == 0:
+        buffer[start] = sum_to_number(P, n, extent, start + 8, buffer)
+        return
+    h, outer = B[DIM, n_dims - 1], np.int64(0)
+    for place in range(n_dims - 1):
+        short()
+        outer |= np.int64(1) << B[DIM, place]
+    n_lines, length, end = _lines_first(G, P, n, h, outer), B[EXTENT, h], start + cells
+    free, matrix = end + 8, end + 16 + extent
+    b, step, again = ONE, 0, False
+    if n > n_lines + 1:
+        again = outer != 0 and _changing(G, P, n_lines, n, outer)
+        multiply_vectors(P, n_lines, n, extent, free, buffer)
+        b, step = free, 1
+    again_lines = False
+    if n_lines > 2:
+        again_lines = outer != 0 and _changing(G, P, 1, n_lines, outer)
+        P[PLACE, n], P[DOWN, n], P[ALONG, n] = matrix, length, 1
+    n_sheet = 0
+    if n_dims > 1:
+        _step_across(G, P, n, B[DIM, n_dims - 2])
+        n_sheet = B[EXTENT, B[DIM, n_dims - 2]]
+    for line in range(start, end, length):
+        short()
+        if n == n_lines + 1:
+            b, step = P[PLACE, n_lines], P[DOWN, n_lines]
+        if n_lines == 1:
+            line_of_one(P, b, step, extent, line, length, buffer)
+        elif n_lines == 2:
+            line_of_two(P, 1, b, step, extent, line, length, buffer)
+        else:
+            if line == start or again_lines:
+                multiply_lines(P, 1, n_lines, extent, matrix, length, buffer)
+            line_of_two(P, n, b, step, extent, line, length, buffer)
+        if n_dims > 1:
+            for i in range(n):
+                short()
+                P[PLACE, i] += P[ACROSS, i]
+            n_sheet -= 1
+            if n_sheet == 0 and n_dims > 2:
+                _next_sheet(B, G, P, n, n_dims)
+                n_sheet = B[EXTENT, B[DIM, n_dims - 2]]
+            if again and line + length < end:
+                multiply_vectors(P, n_lines, n, extent, free, buffer)
+
+
+@kernel()
+def _scale_up(buffer, start, cells):
+    """Make a message sum to one; returns what it summed to."""
+    total = 0.0
+    for c in range(start, start + cells):
+        total += buffer[c]
+    if total > 0.0:
+        for c in range(start, start + cells):
+            buffer[c] /= total
+    return total
+
+
+@kernel(forceinline=True)
+def _open_tables(ints, block, needed, free, is_open, weighted, lo, w, weights, B, G, buffer, top):
+    """All tables that matter as factors.
+
+    Returns (log of those that are a number, but for a last factor, and that factor; how many
+    factors, the variables that they wait for as bits; where the buffer is free, or minus the room
+    that it takes).
+    """
+    scale, product, f, waiting = 0.0, 1.0, np.int64(0), np.int64(0)
+    none = np.int64(1) << ints[block + SIZE]
+    while needed != 0:
+        turn = lowest_bit(needed)
+        needed &= needed - 1
+        var = block + VARIABLES + VARIABLE * turn
+        table, needed = _shorten(ints, ints[np.uintp(var + TABLE)], needed, free)
+        at, bits = _open_table(ints, table, lo, is_open, G, f)
+        # What is open here stays. A variable of one code may go all the same: there is no sum.
+        free &= ~bits
+        # No branches: which tables are a number changes from event to event. What is none reads
+        # the number one, at place 0.
+        is_factor = np.int64(bits != 0)
+        product *= buffer[np.uintp(at & (is_factor - 1))]
+        waiting = _wait(B, G, f, lowest_bit(bits | none), waiting)
+        f += is_factor
+        if weighted:
+            v = np.uintp(ints[np.uintp(var + GLOBAL)])
+            r, place = ints[np.uintp(var + RANK)], w[v]
+            extent = B[EXTENT, r]
+            if place >= 0 and extent == 1:
+                product *= weights[place + lo[v]]
+            elif place >= 0:
+                if top + extent > len(buffer):
+                    return 0.0, 1.0, f, waiting, -top - extent
+                _weigh(B, G, f, r, place + lo[v], weights, buffer, top)
+                waiting = _wait(B, G, f, r, waiting)
+                top += extent
+                f += 1
+        if product < TINY:
+            if product <= 0.0:
+                return 0.0, 0.0, f, waiting & ~none, top
+            scale += log(product)
+            product = 1.0
+    return scale, product, f, waiting & ~none, top
+
+
+@kernel(forceinline=True)
+def _sum_all(B, G, P, f, waiting, buffer, top, scale, product, careful):
+    """Sum out all variables that factors wait for; returns as :func:`sum_block`."""
+    while waiting != 0:
+        r = lowest_bit(waiting)
+        waiting &= waiting - 1
+        n, bits = _gather(B, G, P, r)
+        n_dims, cells = _shape(B, G, f, bits)
+        start, top = top, top + cells
+        room = top + 24 + B[EXTENT, r]
+        if n_dims > 0:
+            room += B[EXTENT, r] * B[EXTENT, B[DIM, n_dims - 1]]
+        if room > len(buffer):
+            return 0.0, min(room, TOO_MANY_DIMS)
+        _sum_out(B, G, P, n, n_dims, r, start, cells, buffer)
+        if careful:
+            total = _scale_up(buffer, start, cells)
+            if total <= 0.0:
+                return -np.inf, 0
+            scale += log(total)
+        if n_dims == 0:
+            product *= buffer[start]
+            if product < TINY:
+                if product <= 0.0:
+                    return -np.inf, 0
+                scale += log(product)
+                product = 1.0
+        else:
+            G[f, AT], G[f, BITS] = start, bits
+            waiting = _wait(B, G, f, B[DIM, 0], waiting)
+            f += 1
+    return scale + log(product), 0
+
+
+@kernel(forceinline=True)
+def sum_block(ints, block, lo, hi, w, weights, B, G, P, buffer, top):
+    """The log-probability of an event on a dense block; a second value > 0 asks for more buffer.
+
+    First without a look at how small the messages become. What is lost where numbers below 1e-308
+    become 0 can only matter if the answer is next to nothing too; it is then computed again, with
+    messages scaled up.
+    """
+    careful = False
+    while True:
+        needed, free, is_open, weighted = _read_event(ints, block, lo, hi, w, B)
+        if needed < 0:
+            return -np.inf, 0
+        scale, product, f, waiting, at = _open_tables(
+            ints, block, needed, free, is_open, weighted, lo, w, weights, B, G, buffer, top
+        )
+        if product <= 0.0:
+            return -np.inf, 0
+        if at < 0:
+            return 0.0, -at
+        careful |= weighted
+        value, need = _sum_all(B, G, P, f, waiting, buffer, at, scale, product, careful)
+        if careful or value > LEAST or need > 0:
+            return value, need
+        careful = True

@@ -1,0 +1,276 @@
+"""The whole table of some variables given an event, sharing the work between its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fspn.engine.elimination import eliminate
+from fspn.engine.kernels import (
+    BLOCK,
+    FACTORIZE,
+    FIRST,
+    JOINT,
+    KEPT,
+    PRODUCT,
+    SUM,
+    UNI_LEAF,
+    new_state,
+)
+from fspn.schema.events import CodeRange, Events
+
+if TYPE_CHECKING:
+    from fspn.engine.engine import Engine, Packed
+
+TABLE_CHUNK = 1 << 14
+MAX_KNOWN = 1 << 22
+
+# A cell by itself takes about as long as so many numbers of an intermediate result.
+CELL_COST = 1000
+MAX_ENUMERATED = 1 << 20
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table over some variables, times e to the power of ``scale``."""
+
+    variables: tuple[int, ...]
+    array: np.ndarray
+    scale: float
+
+    def along(self, variables: Sequence[int]) -> np.ndarray:
+        """The array with its axes in the given order."""
+        return np.transpose(self.array, [self.variables.index(v) for v in variables])
+
+
+def joint_part(engine: Engine, kept: frozenset[int], given: Events) -> Part:
+    """The joint table of the kept variables with a single event."""
+    return _Tables(engine, kept, engine.pack(given), {}).at(engine.program.root)
+
+
+class _Tables:
+    """Tables of the nodes of a compiled model; cells that the event rules out are zero."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        kept: frozenset[int],
+        event: Packed,
+        known: dict[tuple[int, bytes, bytes], Part],
+    ):
+        self.engine = engine
+        self.program = engine.program
+        self.kept = kept
+        self.event = event
+        self.known = known
+
+    def at(self, node: int) -> Part:
+        """The table of a node; regions that leave the same of its event share it."""
+        ints = self.program.pools.ints
+        scope = ints[ints[node + 2] : ints[node + 2] + ints[node + 1]]
+        key = (node, self.event[0][0, scope].tobytes(), self.event[1][0, scope].tobytes())
+        if key not in self.known:
+            part = self._new(node, tuple(sorted(self.kept & set(scope.tolist()))))
+            if len(self.known) * part.array.size > MAX_KNOWN:
+                return part
+            self.known[key] = part
+        return self.known[key]
+
+    def _new(self, node: int, mine: tuple[int, ...]) -> Part:
+        ints = self.program.pools.ints
+        if not mine:
+            lower, upper, places, weights = self.event
+            answer = self.engine.run(lower, upper, places, weights, root=node)
+            return Part((), np.ones(()), float(answer[0]))
+        ways = {
+            PRODUCT: self._product,
+            SUM: self._sum,
+            UNI_LEAF: self._uni_leaf,
+            JOINT: self._joint,
+            FACTORIZE: self._factorize,
+        }
+        kind = int(ints[node])
+        if kind == BLOCK:
+            return self._block(node, mine) if ints[node + 4] < 0 else self._enumerate(node, mine)
+        return ways[kind](node)
+
+    def _children(self, node: int, first: int) -> list[Part]:
+        ints = self.program.pools.ints
+        return [self.at(int(c)) for c in ints[node + first : node + first + ints[node + 3]]]
+
+    def _product(self, node: int) -> Part:
+        return _times(self._children(node, 4))
+
+    def _sum(self, node: int) -> Part:
+        pools = self.program.pools
+        logs = pools.numbers[pools.ints[node + 4] :]
+        parts = self._children(node, 5)
+        return _plus([Part(p.variables, p.array, p.scale + logs[i]) for i, p in enumerate(parts)])
+
+    def _uni_leaf(self, node: int) -> Part:
+        ints = self.program.pools.ints
+        variable, size, pmf = (int(ints[node + i]) for i in (3, 4, 5))
+        row = self.program.pools.numbers[pmf : pmf + size]
+        return Part((variable,), row * self._weights(variable), 0.0)
+
+    def _weights(self, variable: int) -> np.ndarray:
+        """The event's weight of every code of a variable."""
+        lower, upper, places, weights = self.event
+        codes = np.arange(self.program.sizes[variable])
+        inside = (codes >= lower[0, variable]) & (codes <= upper[0, variable])
+        place = places[0, variable]
+        return inside * (weights[place : place + len(codes)] if place >= 0 else 1.0)
+
+    def _joint(self, node: int) -> Part:
+        """Rows of the sparse table gathered by their kept variables, plus the product term."""
+        ints, tables, numbers = self.program.pools
+        n, n_rows = int(ints[node + 3]), int(ints[node + 5])
+        variables = [int(v) for v in ints[ints[node + 4] : ints[node + 4] + n]]
+        rows = tables[ints[node + 6] : ints[node + 6] + n * n_rows].reshape(n_rows, n)
+        share = numbers[ints[node + 7] : ints[node + 7] + n_rows].copy()
+        epsilon = numbers[ints[node + 8]]
+        weights = [self._weights(v) for v in variables]
+        spread = []
+        for position, v in enumerate(variables):
+            share *= weights[position][rows[:, position]]
+            pmf = ints[ints[node + 9] + 2 * position]
+            row = numbers[pmf : pmf + len(weights[position])] * weights[position]
+            spread.append(
+                Part((v,), row, 0.0) if v in self.kept else Part((), np.asarray(row.sum()), 0.0)
+            )
+        kept = [p for p, v in enumerate(variables) if v in self.kept]
+        table = np.zeros([len(weights[p]) for p in kept])
+        np.add.at(table, tuple(rows[:, p] for p in kept), (1 - epsilon) * share)
+        names = tuple(variables[p] for p in kept)
+        return Part(names, table + epsilon * _times(spread).along(names), 0.0)
+
+    def _factorize(self, node: int) -> Part:
+        """The sum over the boxes of the right child."""
+        ints = self.program.pools.ints
+        parts = []
+        for box in ints[node + 7 : node + 7 + ints[node + 6]]:
+            inside = self._inside(int(box))
+            if inside is not None:
+                parts.append(_times([inside.at(int(ints[box])), inside.at(int(ints[node + 3]))]))
+        return _plus(parts) if parts else self._nothing(node)
+
+    def _nothing(self, node: int) -> Part:
+        """The table of an impossible event."""
+        ints = self.program.pools.ints
+        scope = ints[ints[node + 2] : ints[node + 2] + ints[node + 1]]
+        mine = tuple(sorted(self.kept & set(scope.tolist())))
+        return Part(mine, np.zeros([self.program.sizes[v] for v in mine]), -np.inf)
+
+    def _inside(self, box: int) -> _Tables | None:
+        """The same question, cut to a box; None where nothing is left of the event."""
+        ints = self.program.pools.ints
+        lower, upper, places, weights = self.event
+        lower, upper = lower.copy(), upper.copy()
+        for c in range(ints[box + 1]):
+            v, low, high = ints[box + 2 + 3 * c : box + 5 + 3 * c]
+            lower[0, v], upper[0, v] = max(lower[0, v], low), min(upper[0, v], high)
+            if lower[0, v] > upper[0, v]:
+                return None
+        return _Tables(self.engine, self.kept, (lower, upper, places, weights), self.known)
+
+    def _block(self, node: int, mine: tuple[int, ...]) -> Part:
+        """By elimination, or cell by cell where its intermediate results would be too wide."""
+        p, engine = self.program, self.engine
+        lower, upper, places, weights = self.event
+        keep = np.zeros(lower.shape[1], dtype=bool)
+        keep[list(self.kept)] = True
+        block = int(p.pools.ints[node + 3])
+        state = new_state(int(p.depth[2]))
+        while True:
+            buffer = engine.buffer
+            scale, start, cells, top, n_kept = eliminate(
+                *p.pools, block,
+                lower[0], upper[0], places[0], weights, keep, *state, buffer, engine.first,
+            )  # fmt: skip
+            if top >= 0:
+                break
+            own = float(np.prod([float(p.sizes[v]) for v in mine]))
+            if own * CELL_COST < -top and own <= MAX_ENUMERATED:
+                return self._enumerate(node, mine)
+            engine.grow(-top)
+        ints = p.pools.ints
+        table = np.zeros([p.sizes[v] for v in mine])
+        if np.isneginf(scale):
+            return Part(mine, table, scale)
+        found = [int(ints[ints[block + 4 + v]]) for v in state[1][-KEPT, FIRST : FIRST + n_kept]]
+        array = buffer[start : start + cells].reshape(
+            [upper[0, v] - lower[0, v] + 1 for v in found]
+        )
+        fixed = [v for v in mine if v not in found]
+        array = array.reshape(array.shape + (1,) * len(fixed))
+        here = Part((*found, *fixed), array, scale)
+        table[tuple(slice(lower[0, v], upper[0, v] + 1) for v in mine)] = here.along(mine)
+        return Part(mine, table, scale)
+
+    def _enumerate(self, node: int, mine: tuple[int, ...]) -> Part:
+        """Cell by cell."""
+        sizes = [int(self.program.sizes[v]) for v in mine]
+        n = int(np.prod(sizes))
+        logs = np.concatenate(
+            [
+                self._cells(
+                    node, mine, np.unravel_index(np.arange(i, min(i + TABLE_CHUNK, n)), sizes)
+                )
+                for i in range(0, n, TABLE_CHUNK)
+            ]
+        ).reshape(sizes)
+        top = float(logs.max())
+        return Part(mine, np.exp(logs - top) if np.isfinite(top) else np.zeros(sizes), top)
+
+    def _cells(self, node: int, mine: tuple[int, ...], codes: tuple[np.ndarray, ...]) -> np.ndarray:
+        """The log-probabilities of some cells."""
+        lower, upper, places, weights = self.event
+        n = len(codes[0])
+        low, high, where = (np.repeat(side, n, axis=0) for side in (lower, upper, places))
+        for v, column in zip(mine, codes, strict=True):
+            low[:, v] = np.maximum(low[:, v], column)
+            high[:, v] = np.minimum(high[:, v], column)
+        return self.engine.run(low, high, where, weights, root=node)
+
+
+def _times(parts: list[Part]) -> Part:
+    """The product of tables over different variables."""
+    array = np.ones(())
+    variables: tuple[int, ...] = ()
+    for part in parts:
+        array = np.multiply.outer(array, part.array)
+        variables = (*variables, *part.variables)
+    return Part(variables, array, sum(part.scale for part in parts))
+
+
+def _plus(parts: list[Part]) -> Part:
+    """The sum of tables over the same variables."""
+    top = max(part.scale for part in parts)
+    if np.isneginf(top):
+        return parts[0]
+    names = parts[0].variables
+    total = np.zeros(parts[0].array.shape)
+    for part in parts:
+        total += np.exp(part.scale - top) * part.along(names)
+    return Part(names, total, top)
+
+
+def enumerate_logs(
+    axes: Sequence[int],
+    sizes: Sequence[int],
+    given: Events,
+    answer: Callable[[Events], np.ndarray],
+) -> np.ndarray:
+    """The logarithm of a joint table, cell by cell: for models that are not compiled."""
+    cells = int(np.prod(sizes))
+    parts = []
+    for start in range(0, cells, TABLE_CHUNK):
+        codes = np.unravel_index(np.arange(start, min(start + TABLE_CHUNK, cells)), sizes)
+        events = given.take(np.zeros(len(codes[0]), dtype=np.int64))
+        for v, column in zip(axes, codes, strict=True):
+            events = events.with_constraint(v, CodeRange(column, column))
+        parts.append(answer(events))
+    return np.concatenate(parts).reshape(sizes)

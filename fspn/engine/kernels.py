@@ -1,0 +1,282 @@
+r"""The fast engine's inner loops for tables: exact sums, variable by variable.
+
+A *block* is a group of nested factorize nodes with tables. FSPN-Infer would evaluate the left child
+once per region, which costs :math:`l^f` for f nested nodes with l regions. Here what the regions of
+one event have in common is computed once: the variables that the event leaves open are summed out
+one by one, in an order fixed when the model was compiled. Variables that the event says nothing
+about, and on which nothing constrained depends, are never visited.
+
+Tables stay sparse as long as possible. When variable v is summed out, one table that holds v is
+read row by row, :math:`P(x \mid u) = S(x, u) + T(u) P_{below}(x)`: its entries S one at a time, its
+tails T as one number per row. All other factors are dense arrays over the open variables, the one
+that is summed out first last (fastest), so that sums run over consecutive numbers.
+
+An event is, per variable, the range ``lower .. upper`` of codes and optionally a weight per code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from fspn.engine.numba_cache import stamp_of_kernels, stamped
+
+UNI_LEAF, PRODUCT, SUM, FACTORIZE, BLOCK, JOINT = range(6)
+
+# Places in a block's record, in a variable's record, and in the record of one rung.
+SIZE, EXTERNAL, ORDER, VARIABLES = 1, 2, 3, 4
+GLOBAL, CODES, BASE, PARENTS, RUNGS, FIRST_PARENT = range(6)
+WIDTH, INDEX, KEYS, N_ROWS, STARTS, SYMBOLS, SHARES, TAILS = range(8)
+BY_SYMBOL, SYMBOL_KEYS, SYMBOL_SHARES, RUNG = 8, 9, 10, 11
+
+MAX_DIMS = 24
+
+# Where both pools of probabilities hold the number one.
+ONE = 0
+
+# Sums may be reordered (and so run in parallel lanes); nothing else of IEEE arithmetic is given up.
+REORDER = {"reassoc", "contract"}
+TINY = 1e-120
+TOO_MANY_DIMS = 1 << 40
+
+
+# The state of an elimination is two arrays of integers, V and F, made once for many events (views
+# and tuples of arrays inside the loops would cost more than the arithmetic). Rows of V, one column
+# per variable of the block and one for the kept ones: the range of codes (open where LOW < HIGH),
+# the current code (at LOW between loops), the place of its weights or -1, when it is summed out (2k
+# and above: never), whether its table matters, and linked lists of the tables (by child) and of
+# the dense factors that wait for it.
+LOW, HIGH, CODE, WEIGHT, RANK, NEEDED, TABLES, NEXT_TABLE, FACTORS = range(9)
+N_ROWS_OF_V = 9
+
+# A row of F is a dense factor: the next one in its list, its place in the buffer, its number of
+# dimensions, and those. The last rows are lists of dimensions in the making: KEPT ... SPARE.
+LINK, AT, DIMS, FIRST = range(4)
+SPARE, OTHERS, RESULT, KEPT = 1, 2, 3, 4
+
+# W drives a loop over the cells of some dimensions (columns): their extents and current counts, and
+# up to MAX_PLACES places that move along, each with its step per dimension.
+EXTENT, COUNT, PLACE, STEP = range(4)
+MAX_PLACES = 10
+
+
+def compiled(**options: Any) -> Callable[[Any], Any]:
+    """Compile a function that calls kernels; the cache notices a change of any of them."""
+    make = njit(cache=True, nogil=True, **options)
+    return lambda function: stamped(make(function), stamp_of_kernels())
+
+
+def kernel(**options: Any) -> Callable[[Any], Any]:
+    """Compile a function that allocates nothing.
+
+    Without numba's reference counts, whose atomic operations on every array argument of every call
+    took more than half of the time. What is called from a function that is to be inlined would be
+    inlined as well, and so on down to one function of everything: hence the default.
+    """
+    return compiled(_nrt=False, **{"forceinline": False, **options})
+
+
+@compiled()
+def new_state(k):
+    """V, F and W for blocks of up to k variables."""
+    variables = np.empty((N_ROWS_OF_V, k + 1), dtype=np.int64)
+    factors = np.empty((3 * k + 5, FIRST + MAX_DIMS), dtype=np.int64)
+    return variables, factors, np.empty((STEP + MAX_PLACES, MAX_DIMS), dtype=np.int64)
+
+
+@kernel()
+def row_of(ints, tables, rung, key):
+    """The row of a rung for a key, or -1."""
+    if ints[rung + INDEX] >= 0:
+        return tables[ints[rung + INDEX] + key]
+    first = ints[rung + KEYS]
+    low, end = first, first + ints[rung + N_ROWS]
+    high = end
+    while low < high:
+        middle = (low + high) >> 1
+        if tables[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low - first if low < end and tables[low] == key else -1
+
+
+@kernel()
+def advance(V, F, dims, n):
+    """The next cell of some dimensions, the last one fastest; after the last cell, the first."""
+    for d in range(n - 1, -1, -1):
+        v = F[dims, FIRST + d]
+        if V[CODE, v] < V[HIGH, v]:
+            V[CODE, v] += 1
+            return
+        V[CODE, v] = V[LOW, v]
+
+
+@kernel()
+def place_of(V, F, dims, n):
+    """Where the current cell lies in a factor with the given dimensions."""
+    index = np.int64(0)
+    for d in range(n):
+        v = F[dims, FIRST + d]
+        index = index * (V[HIGH, v] - V[LOW, v] + 1) + V[CODE, v] - V[LOW, v]
+    return index
+
+
+@kernel()
+def insert(V, F, dims, n, v):
+    """Add a variable to dimensions sorted by falling rank, once; returns how many there are."""
+    for d in range(n):
+        if F[dims, FIRST + d] == v:
+            return n
+    place = n
+    while place > 0 and V[RANK, F[dims, FIRST + place - 1]] < V[RANK, v]:
+        F[dims, FIRST + place] = F[dims, FIRST + place - 1]
+        place -= 1
+    F[dims, FIRST + place] = v
+    return n + 1
+
+
+@kernel()
+def count_cells(V, F, dims, n):
+    """The number of cells of some dimensions."""
+    cells = np.int64(1)
+    for d in range(n):
+        cells *= V[HIGH, F[dims, FIRST + d]] - V[LOW, F[dims, FIRST + d]] + 1
+    return cells
+
+
+@kernel()
+def stride_of(V, F, dims, n, v):
+    """How far apart neighbouring codes of v lie in a factor."""
+    stride = np.int64(1)
+    for d in range(n - 1, -1, -1):
+        if F[dims, FIRST + d] == v:
+            return stride
+        stride *= V[HIGH, F[dims, FIRST + d]] - V[LOW, F[dims, FIRST + d]] + 1
+    return stride
+
+
+@kernel()
+def open_dims(ints, V, F, i, var, dims):
+    """The open variables of a table, sorted; -1 where there are too many."""
+    n = 0
+    if V[HIGH, i] > V[LOW, i]:
+        F[dims, FIRST] = i
+        n = 1
+    for p in range(ints[var + PARENTS]):
+        v = ints[var + FIRST_PARENT + 2 * p]
+        if V[HIGH, v] > V[LOW, v]:
+            if n == MAX_DIMS:
+                return -1
+            n = insert(V, F, dims, n, v)
+    return n
+
+
+@kernel()
+def hang(V, F, k, f, start, dims, n):
+    """Store dense factor f under the variable that is summed out first, or with the kept ones."""
+    F[f, AT], F[f, DIMS] = start, n
+    for d in range(n):
+        F[f, FIRST + d] = F[dims, FIRST + d]
+    last = F[dims, FIRST + n - 1]
+    bucket = last if V[RANK, last] < k else k
+    F[f, LINK] = V[FACTORS, bucket]
+    V[FACTORS, bucket] = f
+
+
+@kernel()
+def loop_over(V, F, W, dims, n):
+    """Start a loop over the cells of some dimensions."""
+    for d in range(n):
+        v = F[dims, FIRST + d]
+        W[EXTENT, d] = V[HIGH, v] - V[LOW, v] + 1
+        W[COUNT, d] = 0
+
+
+@kernel()
+def follow_factor(V, F, W, place, dims, n, factor, n_factor):
+    """Let a place move along in a factor (or list of dimensions) from its first cell."""
+    W[PLACE, place] = 0
+    for d in range(n):
+        W[STEP + place, d] = 0
+        stride = np.int64(1)
+        for e in range(n_factor - 1, -1, -1):
+            u = F[factor, FIRST + e]
+            if u == F[dims, FIRST + d]:
+                W[STEP + place, d] = stride
+            stride *= V[HIGH, u] - V[LOW, u] + 1
+
+
+@kernel()
+def follow_key(ints, V, F, W, place, dims, n, var, width):
+    """Let a place move along as the key of the first ``width`` parents."""
+    key, parents = np.int64(0), var + FIRST_PARENT
+    for d in range(n):
+        W[STEP + place, d] = 0
+    for p in range(width):
+        key = key * ints[parents + 2 * p + 1] + V[LOW, ints[parents + 2 * p]]
+    stride = np.int64(1)
+    for p in range(width - 1, -1, -1):
+        for d in range(n):
+            if F[dims, FIRST + d] == ints[parents + 2 * p]:
+                W[STEP + place, d] = stride
+        stride *= ints[parents + 2 * p + 1]
+    W[PLACE, place] = key
+
+
+@kernel()
+def next_line(W, n, n_places):
+    """Move to the next line, a run of the last dimension."""
+    for d in range(n - 2, -1, -1):
+        W[COUNT, d] += 1
+        if W[COUNT, d] < W[EXTENT, d]:
+            for place in range(n_places):
+                W[PLACE, place] += W[STEP + place, d]
+            return
+        for place in range(n_places):
+            W[PLACE, place] -= W[STEP + place, d] * (W[EXTENT, d] - 1)
+        W[COUNT, d] = 0
+
+
+@kernel()
+def read_event(ints, V, block, lo, hi, weight_of, keep):
+    """The event on a block's own variables, and which of them matter; False if it is empty."""
+    k, n_external, order = ints[block + SIZE], ints[block + EXTERNAL], ints[block + ORDER]
+    for i in range(k):
+        var = ints[block + VARIABLES + i]
+        g = ints[var + GLOBAL]
+        low, high = lo[g], hi[g]
+        if low > high:
+            return False
+        V[LOW, i], V[HIGH, i], V[CODE, i], V[WEIGHT, i] = low, high, low, weight_of[g]
+        kept = i < n_external or keep[g]
+        V[RANK, i] = 2 * k + i if kept and high > low else ints[order + i]
+        partly = low > 0 or high < ints[var + CODES] - 1
+        V[NEEDED, i] = partly or V[WEIGHT, i] >= 0 or kept
+        V[TABLES, i] = -1
+        V[FACTORS, i] = -1
+    V[TABLES, k] = -1
+    V[FACTORS, k] = -1
+    for i in range(k - 1, n_external - 1, -1):
+        if V[NEEDED, i]:
+            var = ints[block + VARIABLES + i]
+            for p in range(ints[var + PARENTS]):
+                V[NEEDED, ints[var + FIRST_PARENT + 2 * p]] = 1
+    return True
+
+
+@kernel()
+def hang_weights(V, F, k, i, f, weights, buffer, top):
+    """The event's weights of an open variable as a factor of their own; returns the new top."""
+    width = V[HIGH, i] - V[LOW, i] + 1
+    if top + width > len(buffer):
+        return -(top + width)
+    for x in range(width):
+        buffer[top + x] = weights[V[WEIGHT, i] + V[LOW, i] + x]
+    own = len(F) - OTHERS
+    F[own, FIRST] = i
+    hang(V, F, k, f, top, own, 1)
+    return top + width

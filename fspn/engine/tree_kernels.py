@@ -1,0 +1,330 @@
+"""FSPN-Infer on a flattened tree."""
+
+from __future__ import annotations
+
+from math import exp, log
+
+import numpy as np
+
+from fspn.engine.dense_kernels import sum_block
+from fspn.engine.elimination import eliminate
+from fspn.engine.kernels import (
+    BLOCK,
+    FACTORIZE,
+    FIRST,
+    KEPT,
+    ONE,
+    PRODUCT,
+    SUM,
+    TINY,
+    UNI_LEAF,
+    VARIABLES,
+    kernel,
+)
+
+
+@kernel()
+def _constrained(node, ints, lo, hi, w, sizes):
+    """Whether the event says anything about the node's scope."""
+    scope = ints[node + 2]
+    for s in range(scope, scope + ints[node + 1]):
+        v = ints[s]
+        if lo[v] > 0 or hi[v] < sizes[v] - 1 or w[v] >= 0:
+            return True
+    return False
+
+
+@kernel()
+def _range_mass(pmf, cumulative, low, high, w, weights, numbers):
+    """The probability of a range of codes, weighted where the event has weights."""
+    if low > high:
+        return 0.0
+    if w >= 0:
+        total = 0.0
+        for x in range(low, high + 1):
+            total += numbers[pmf + x] * weights[w + x]
+        return total
+    if low == high:
+        return numbers[pmf + low]
+    return numbers[cumulative + high + 1] - numbers[cumulative + low]
+
+
+@kernel()
+def _joint(node, ints, tables, numbers, lo, hi, w, weights):
+    """A sparse joint table plus its product term."""
+    n, variables = ints[node + 3], ints[node + 4]
+    n_rows, rows, shares = ints[node + 5], ints[node + 6], ints[node + 7]
+    epsilon, marginals = numbers[ints[node + 8]], ints[node + 9]
+    first = ints[variables]
+    start, end = 0, n_rows
+    while start < end:
+        middle = (start + end) >> 1
+        if tables[rows + middle * n] < lo[first]:
+            start = middle + 1
+        else:
+            end = middle
+    mass = 0.0
+    for r in range(start, n_rows):
+        if tables[rows + r * n] > hi[first]:
+            break
+        share = numbers[shares + r]
+        for j in range(n):
+            v, x = ints[variables + j], tables[rows + r * n + j]
+            if x < lo[v] or x > hi[v]:
+                share = 0.0
+                break
+            if w[v] >= 0:
+                share *= weights[w[v] + x]
+        mass += share
+    spread = 1.0
+    for j in range(n):
+        v, m = ints[variables + j], marginals + 2 * j
+        spread *= _range_mass(ints[m], ints[m + 1], lo[v], hi[v], w[v], weights, numbers)
+    total = (1.0 - epsilon) * mass + epsilon * spread
+    return log(total) if total > 0 else -np.inf
+
+
+# A frame of the evaluation stack: the node, how far it has come, the top of the saved sides and of
+# the buffer below it; a block's frame also holds its message. NODE must come first.
+NODE, STEP, SAVED, TOP, START, CELLS, N_KEPT, BOX = range(8)
+FRAME = 8
+
+
+@kernel()
+def _narrow(box, ints, lo, hi, saved, sp):
+    """Cut the event to a box; the sides as they were go to ``saved``. False if nothing is left."""
+    alive = True
+    for c in range(ints[box + 1]):
+        v = ints[box + 2 + 3 * c]
+        saved[sp + 2 * c], saved[sp + 2 * c + 1] = lo[v], hi[v]
+        lo[v] = max(lo[v], ints[box + 3 + 3 * c])
+        hi[v] = min(hi[v], ints[box + 4 + 3 * c])
+        alive = alive and lo[v] <= hi[v]
+    return alive
+
+
+@kernel()
+def _widen(box, ints, lo, hi, saved, sp):
+    """Undo :func:`_narrow`."""
+    for c in range(ints[box + 1] - 1, -1, -1):
+        v = ints[box + 2 + 3 * c]
+        lo[v], hi[v] = saved[sp + 2 * c], saved[sp + 2 * c + 1]
+
+
+@kernel()
+def _fix_cell(frame, cell, lo, hi, saved):
+    """Set a block's outer variables to one cell of its message."""
+    sp = frame[SAVED] - 3 * frame[N_KEPT]
+    for d in range(frame[N_KEPT] - 1, -1, -1):
+        v = saved[sp + 3 * d]
+        extent = saved[sp + 3 * d + 2] - saved[sp + 3 * d + 1] + 1
+        lo[v] = hi[v] = saved[sp + 3 * d + 1] + cell % extent
+        cell //= extent
+
+
+@kernel()
+def _free_cells(frame, lo, hi, saved):
+    """Undo :func:`_fix_cell`."""
+    sp = frame[SAVED] - 3 * frame[N_KEPT]
+    for d in range(frame[N_KEPT]):
+        v = saved[sp + 3 * d]
+        lo[v], hi[v] = saved[sp + 3 * d + 1], saved[sp + 3 * d + 2]
+
+
+@kernel()
+def _push(frames, depth, node, saved_top, top):
+    frames[depth, NODE], frames[depth, STEP] = node, 0
+    frames[depth, SAVED], frames[depth, TOP] = saved_top, top
+    return depth + 1
+
+
+@kernel()
+def _enter_block(frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer, saved, V, F, W):
+    """Eliminate a block's own variables.
+
+    Returns (log-value, buffer needed); the value is final where nothing lies below the block, else
+    the scale of the message that the frame then holds.
+    """
+    block = ints[frame[NODE] + 3]
+    scale, start, cells, top, n_kept = eliminate(
+        ints, tables, numbers, block, lo, hi, w, weights, keep, V, F, W, buffer, frame[TOP]
+    )
+    if top < 0:
+        return 0.0, -top
+    if scale == -np.inf:
+        return -np.inf, 0
+    if ints[frame[NODE] + 4] < 0:
+        return scale + log(buffer[start]), 0
+    sp = frame[SAVED]
+    for d in range(n_kept):
+        v = ints[ints[block + VARIABLES + F[len(F) - KEPT, FIRST + d]]]
+        saved[sp + 3 * d], saved[sp + 3 * d + 1], saved[sp + 3 * d + 2] = v, lo[v], hi[v]
+    frame[SAVED], frame[TOP] = sp + 3 * n_kept, top
+    frame[START], frame[CELLS], frame[N_KEPT] = start, cells, n_kept
+    return scale, 0
+
+
+@kernel()
+def _leaf(node, ints, tables, numbers, lo, hi, w, weights):
+    if ints[node] != UNI_LEAF:
+        return _joint(node, ints, tables, numbers, lo, hi, w, weights)
+    v = ints[node + 3]
+    p = _range_mass(ints[node + 5], ints[node + 6], lo[v], hi[v], w[v], weights, numbers)
+    return log(p) if p > 0 else -np.inf
+
+
+@kernel(forceinline=True)
+def _leaves(node, step, ints, numbers, lo, hi, w, weights, sizes):
+    """The leaves among a product's children from ``step`` on: (the next other child, log)."""
+    scale, product = 0.0, 1.0
+    while step < ints[node + 3]:
+        leaf = ints[np.uintp(node + 4 + step)]
+        if ints[np.uintp(leaf)] != UNI_LEAF:
+            break
+        v, pmf = np.uintp(ints[np.uintp(leaf + 3)]), ints[np.uintp(leaf + 5)]
+        low, high = lo[v], hi[v]
+        if (w[v] >= 0) | ((low != high) & ((low > 0) | (high < sizes[v] - 1))):
+            p = _range_mass(pmf, ints[leaf + 6], low, high, w[v], weights, numbers)
+        else:
+            # Which leaves are free changes from event to event: no branch between them and points.
+            p = numbers[np.uintp(pmf + low if low == high else ONE)]
+        product *= p
+        if product < TINY:
+            if product <= 0.0:
+                return step + 1, -np.inf
+            scale += log(product)
+            product = 1.0
+        step += 1
+    return step, scale + log(product)
+
+
+@kernel(forceinline=True)
+def evaluate(
+    root, ints, tables, numbers, lo, hi, w, weights, sizes,
+    buffer, first, keep, frames, partial, saved, V, F, W, B, G, P,
+):  # fmt: skip
+    """The log-probability of the event on a node; a second value > 0 asks for a larger buffer.
+
+    FSPN-Infer with its own stack: numba cannot cache a recursive function, and trees are deep.
+    ``partial`` holds per frame the sum so far and what its right child answered; ``first`` is where
+    the buffer is free.
+    """
+    depth = _push(frames, 0, root, 0, first)
+    answer = 0.0
+    while depth > 0:
+        frame, own = frames[depth - 1], partial[depth - 1]
+        node, step = frame[NODE], frame[STEP]
+        kind = ints[node]
+        # A dense block and the children of a product at the root look for themselves.
+        is_dense = kind == BLOCK and ints[node + 5] >= 0
+        looks = is_dense or (kind == PRODUCT and depth == 1)
+        if step == 0 and not looks and not _constrained(node, ints, lo, hi, w, sizes):
+            answer = 0.0
+            depth -= 1
+        elif kind == PRODUCT:
+            own[0] = 0.0 if step == 0 else own[0] + answer
+            step, log_leaves = _leaves(node, step, ints, numbers, lo, hi, w, weights, sizes)
+            own[0] += log_leaves
+            if step == ints[node + 3] or own[0] == -np.inf:
+                answer = own[0]
+                depth -= 1
+            else:
+                frame[STEP] = step + 1
+                depth = _push(frames, depth, ints[node + 4 + step], frame[SAVED], frame[TOP])
+        elif kind == SUM:
+            weight = numbers[ints[node + 4] + step - 1] if step > 0 else 0.0
+            own[0] = -np.inf if step == 0 else _log_add(own[0], answer + weight)
+            if step == ints[node + 3]:
+                answer = own[0]
+                depth -= 1
+            else:
+                frame[STEP] += 1
+                depth = _push(frames, depth, ints[node + 5 + step], frame[SAVED], frame[TOP])
+        elif kind == FACTORIZE:
+            left = ints[node + 3]
+            if step == 0:
+                right = (ints[node + 4], ints[node + 5])
+                if not _scope_constrained(right[0], right[1], ints, lo, hi, w, sizes):
+                    frame[NODE] = left
+                    continue
+                own[0], frame[BOX], frame[STEP] = -np.inf, 0, 1
+            elif step == 2:
+                own[1] = answer
+                if answer > -np.inf:
+                    frame[STEP] = 3
+                    depth = _push(frames, depth, left, frames[depth - 1, START], frame[TOP])
+                    continue
+            if step >= 2:
+                if step == 3:
+                    own[0] = _log_add(own[0], own[1] + answer)
+                _widen(ints[node + 7 + frame[BOX]], ints, lo, hi, saved, frame[SAVED])
+                frame[BOX] += 1
+                frame[STEP] = 1
+            while frame[BOX] < ints[node + 6]:
+                box = ints[node + 7 + frame[BOX]]
+                if _narrow(box, ints, lo, hi, saved, frame[SAVED]):
+                    break
+                _widen(box, ints, lo, hi, saved, frame[SAVED])
+                frame[BOX] += 1
+            if frame[BOX] == ints[node + 6]:
+                answer = own[0]
+                depth -= 1
+            else:
+                box = ints[node + 7 + frame[BOX]]
+                frame[START] = frame[SAVED] + 2 * ints[box + 1]
+                frame[STEP] = 2
+                depth = _push(frames, depth, ints[box], frame[START], frame[TOP])
+        elif is_dense:
+            dense = ints[node + 5]
+            answer, need = sum_block(ints, dense, lo, hi, w, weights, B, G, P, buffer, frame[TOP])
+            if need > 0:
+                return 0.0, need
+            depth -= 1
+        elif kind == BLOCK:
+            if step == 0:
+                value, need = _enter_block(
+                    frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer, saved, V, F, W
+                )  # fmt: skip
+                if need > 0:
+                    return 0.0, need
+                if value == -np.inf or ints[node + 4] < 0:
+                    answer = value
+                    depth -= 1
+                    continue
+                own[0], own[1] = -np.inf, value
+            else:
+                own[0] = _log_add(own[0], answer + log(buffer[frame[START] + step - 1]))
+            while step < frame[CELLS] and buffer[frame[START] + step] <= 0.0:
+                step += 1
+            if step == frame[CELLS]:
+                _free_cells(frame, lo, hi, saved)
+                answer = own[0] + own[1]
+                depth -= 1
+            else:
+                _fix_cell(frame, step, lo, hi, saved)
+                frame[STEP] = step + 1
+                depth = _push(frames, depth, ints[node + 4], frame[SAVED], frame[TOP])
+        else:
+            answer = _leaf(node, ints, tables, numbers, lo, hi, w, weights)
+            depth -= 1
+    return answer, 0
+
+
+@kernel()
+def _scope_constrained(n, scope, ints, lo, hi, w, sizes):
+    for s in range(scope, scope + n):
+        v = ints[s]
+        if lo[v] > 0 or hi[v] < sizes[v] - 1 or w[v] >= 0:
+            return True
+    return False
+
+
+@kernel()
+def _log_add(a, b):
+    if a == -np.inf:
+        return b
+    if b == -np.inf:
+        return a
+    if a < b:
+        a, b = b, a
+    return a + log(1.0 + exp(b - a))

@@ -1,0 +1,300 @@
+"""Saving and loading a model: one compact file of plain data that cannot run code.
+
+The nodes are written as a flat list, parents before children, and read from its end, so that deep
+models need no recursion. A loaded model is validated before it is handed out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fspn.io.container import ModelFileError, pack, unpack, write_atomically
+from fspn.model.cpt.backoff import CountRung, Ladder, OffsetRung
+from fspn.model.cpt.full import FullTable
+from fspn.model.leaves.base import State
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.leaves.continuous import GaussianMixture, Histogram
+from fspn.model.leaves.independent import Independent
+from fspn.model.leaves.joint import SparseJoint
+from fspn.model.leaves.nested import Nested
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Split,
+    Sum,
+    TableSplit,
+    UniLeaf,
+)
+from fspn.schema.domain import Bins, Domain, Variable
+from fspn.schema.events import Cell, Codes, Interval, Region, Span
+from fspn.validate import ModelError, validate
+
+__all__ = ["FAMILIES", "ModelFileError", "load_model", "save_model"]
+
+FAMILIES: dict[str, Any] = {
+    family.family: family
+    for family in (
+        Categorical,
+        GaussianMixture,
+        Histogram,
+        SparseJoint,
+        CountRung,
+        OffsetRung,
+        FullTable,
+    )
+}
+"""The leaf and table families that can be stored, by name."""
+
+DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+Record = list[Any]
+
+
+def save_model(
+    path: str | os.PathLike[str], domain: Domain, root: Node, params: Mapping[str, Any]
+) -> None:
+    """Write a model to one file, replacing what is there only once the new file is complete.
+
+    Arguments:
+        path: The file.
+        domain: The variables.
+        root: The root node.
+        params: Settings to keep with the model: numbers, strings, booleans, None, and lists,
+            tuples and dictionaries of them.
+    """
+    validate(root, domain)
+    writer = _Writer()
+    header = {
+        "domain": [writer.variable(variable) for variable in domain.variables],
+        "nodes": [writer.node(node) for node in _with_nested(root)],
+        "params": [[key, _plain(value, f"parameter {key!r}")] for key, value in params.items()],
+    }
+    write_atomically(path, pack(header, writer.arrays))
+
+
+def load_model(path: str | os.PathLike[str]) -> tuple[Domain, Node, dict[str, Any]]:
+    """Read a model that :func:`save_model` wrote: its domain, its root and its settings."""
+    source = str(path)
+    header, arrays = unpack(Path(path).read_bytes(), source)
+    try:
+        reader = _Reader(arrays)
+        domain = Domain(tuple(reader.variable(record) for record in header["domain"]))
+        root = reader.nodes(header["nodes"])
+        params = {key: _value(value) for key, value in header["params"]}
+        validate(root, domain)
+    except ModelError as error:
+        raise ModelFileError(f"{source} holds no proper model: {error}") from error
+    except DAMAGE as error:
+        raise ModelFileError(f"{source}: the contents are damaged ({error!r})") from error
+    return domain, root, params
+
+
+def _with_nested(root: Node) -> Iterator[Node]:
+    """All nodes, parents before children, including the FSPNs inside multi-leaves."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(_parts(node)))
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    if isinstance(node, MultiLeaf) and isinstance(node.dist, Nested):
+        return (node.dist.root,)
+    return node.children
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray] = []
+
+    def array(self, values: np.ndarray) -> int:
+        self.arrays.append(values)
+        return len(self.arrays) - 1
+
+    def family(self, dist: Any) -> Record:
+        if dist.family not in FAMILIES:
+            raise ModelFileError(
+                f"the family {dist.family!r} cannot be stored; "
+                "name it in fspn.io.model_file.FAMILIES"
+            )
+        return [dist.family, [[name, self.array(values)] for name, values in dist.state().items()]]
+
+    def variable(self, variable: Variable) -> Record:
+        what = f"column {variable.name!r}"
+        bins = variable.bins
+        cells = None if bins is None else [self.array(bins.cuts), self.family(bins.shape)]
+        values: Any = None
+        if variable.values.dtype.kind in "OU":
+            values = [_plain(value, what) for value in variable.values.tolist()]
+        else:
+            values = self.array(variable.values)
+        return [_plain(variable.name, what), variable.kind, values, cells]
+
+    def node(self, node: Node) -> Record:
+        if isinstance(node, UniLeaf):
+            return ["leaf", node.variable, self.family(node.dist)]
+        if isinstance(node, MultiLeaf):
+            return ["multi", list(node.variables), self._multivariate(node)]
+        if isinstance(node, Product):
+            return ["product", len(node.children)]
+        if isinstance(node, Sum):
+            return ["sum", len(node.children), self.array(node.weights)]
+        if isinstance(node, Split):
+            regions = [[[v, *_cell(c)] for v, c in region.items()] for region in node.regions]
+            return ["split", regions]
+        if isinstance(node, TableSplit):
+            return ["table", node.variable, list(node.given), self._ladder(node.ladder)]
+        return ["factorize"]
+
+    def _multivariate(self, node: MultiLeaf) -> Record:
+        if isinstance(node.dist, Nested):
+            return ["nested"]
+        if isinstance(node.dist, Independent):
+            return ["independent", [self.family(part) for part in node.dist.parts]]
+        return ["family", self.family(node.dist)]
+
+    def _ladder(self, ladder: Ladder | FullTable) -> Record:
+        if isinstance(ladder, FullTable):
+            return ["full", self.family(ladder)]
+        return ["ladder", self.array(ladder.base), [self.family(rung) for rung in ladder.rungs]]
+
+
+def _cell(cell: Cell) -> Record:
+    if isinstance(cell, Codes):
+        return ["codes", sorted(cell.codes)]
+    if isinstance(cell, Span):
+        return ["span", int(cell.lower), int(cell.upper)]
+    return ["interval", float(cell.lower), float(cell.upper)]
+
+
+def _plain(value: Any, what: str) -> Any:
+    """A value as JSON has it; a tuple or dictionary is marked, so that it comes back as one."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple):
+        return {"tuple": [_plain(item, what) for item in value]}
+    if isinstance(value, list):
+        return [_plain(item, what) for item in value]
+    if isinstance(value, dict):
+        return {"dict": [[_plain(k, what), _plain(v, what)] for k, v in value.items()]}
+    raise ModelFileError(
+        f"{what}: {value!r} of type {type(value).__name__} cannot be stored; "
+        "use numbers, strings, booleans or tuples of them"
+    )
+
+
+def _value(stored: Any) -> Any:
+    if isinstance(stored, list):
+        return [_value(item) for item in stored]
+    if isinstance(stored, dict) and "tuple" in stored:
+        return tuple(_value(item) for item in stored["tuple"])
+    if isinstance(stored, dict):
+        return {_value(key): _value(value) for key, value in stored["dict"]}
+    return stored
+
+
+class _Reader:
+    def __init__(self, arrays: Sequence[np.ndarray]):
+        self._arrays = arrays
+
+    def array(self, index: Any) -> np.ndarray:
+        return self._arrays[_index(index)]
+
+    def family(self, record: Record) -> Any:
+        name, arrays = record
+        state: State = {key: self.array(index) for key, index in arrays}
+        return FAMILIES[name].from_state(state)
+
+    def variable(self, record: Record) -> Variable:
+        name, kind, stored, cells = record
+        bins = None if cells is None else Bins(self.array(cells[0]), self.family(cells[1]))
+        if not isinstance(stored, list):
+            return Variable(_value(name), kind, self.array(stored), bins)
+        values = np.empty(len(stored), dtype=object)
+        values[:] = [_value(value) for value in stored]
+        return Variable(_value(name), kind, values, bins)
+
+    def nodes(self, records: list[Record]) -> Node:
+        """The root, built from the last record to the first."""
+        stack: list[Node] = []
+        for kind, *fields in reversed(records):
+            stack.append(self._builders[kind](self, stack, *fields))
+        if len(stack) != 1:
+            raise ValueError(f"{len(stack)} roots")
+        return stack[0]
+
+    def _leaf(self, stack: list[Node], variable: Any, dist: Record) -> Node:
+        return UniLeaf(_index(variable), self.family(dist))
+
+    def _multi(self, stack: list[Node], variables: list[Any], record: Record) -> Node:
+        scope = tuple(_index(v) for v in variables)
+        kind, *rest = record
+        if kind == "nested":
+            return MultiLeaf(scope, Nested(stack.pop()))
+        if kind == "independent":
+            return MultiLeaf(scope, Independent(tuple(self.family(part) for part in rest[0])))
+        return MultiLeaf(scope, self.family(rest[0]))
+
+    def _product(self, stack: list[Node], count: Any) -> Node:
+        return Product(_pop(stack, count))
+
+    def _sum(self, stack: list[Node], count: Any, weights: Any) -> Node:
+        return Sum(self.array(weights), _pop(stack, count))
+
+    def _split(self, stack: list[Node], regions: list[Record]) -> Node:
+        return Split(tuple(_region(region) for region in regions), _pop(stack, len(regions)))
+
+    def _table(self, stack: list[Node], variable: Any, given: list[Any], record: Record) -> Node:
+        kind, *rest = record
+        if kind == "full":
+            ladder = self.family(rest[0])
+        else:
+            ladder = Ladder(self.array(rest[0]), tuple(self.family(rung) for rung in rest[1]))
+        return TableSplit(_index(variable), tuple(_index(v) for v in given), ladder)
+
+    def _factorize(self, stack: list[Node]) -> Node:
+        return Factorize(*_pop(stack, 2))
+
+    _builders: ClassVar[dict[str, Callable[..., Node]]] = {
+        "leaf": _leaf,
+        "multi": _multi,
+        "product": _product,
+        "sum": _sum,
+        "split": _split,
+        "table": _table,
+        "factorize": _factorize,
+    }
+
+
+def _index(stored: Any) -> int:
+    if type(stored) is not int or stored < 0:
+        raise ValueError(f"{stored!r} is not an index")
+    return stored
+
+
+def _pop(stack: list[Node], count: Any) -> tuple[Node, ...]:
+    if _index(count) > len(stack):
+        raise ValueError("a node without its children")
+    return tuple(stack.pop() for _ in range(count))
+
+
+def _region(record: Record) -> Region:
+    cells: dict[int, Cell] = {}
+    for variable, kind, *sides in record:
+        if kind == "codes":
+            cells[_index(variable)] = Codes(frozenset(_index(code) for code in sides[0]))
+        elif kind == "span":
+            cells[_index(variable)] = Span(int(sides[0]), int(sides[1]))
+        else:
+            cells[_index(variable)] = Interval(float(sides[0]), float(sides[1]))
+    return cells

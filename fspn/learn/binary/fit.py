@@ -1,0 +1,89 @@
+"""Learning on a whole table of two-valued columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fspn.learn.binary.build import mixture_node
+from fspn.learn.binary.mixture import Mixture, learn_mixture
+from fspn.learn.binary.rows import BinaryRows
+from fspn.learn.binary.structure import Limits
+from fspn.learn.slices import Slice
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.nodes import Node, Product, UniLeaf
+
+COMPONENTS = (1, 4, 12)
+ROWS_PER_COMPONENT = 100
+HELD_OUT = 0.1
+
+
+@dataclass(frozen=True)
+class BinarySettings:
+    """What the learner of two-valued columns is told.
+
+    Arguments:
+        n_components: The number of networks under the sum node; None = chosen on held-out rows.
+        limits: What each network may have.
+    """
+
+    n_components: int | None
+    limits: Limits
+
+
+def is_binary(data: Slice) -> bool:
+    """Whether no column has more than two values, and at least two columns have two."""
+    described = data.domain.variables
+    if not all(v.is_coded and v.size <= 2 for v in described):
+        return False
+    return sum(v.size == 2 for v in described) > 1
+
+
+def learn_binary(
+    data: Slice,
+    settings: BinarySettings,
+    rng: np.random.Generator,
+    report: Callable[[int], None] = lambda _: None,
+) -> Node:
+    """The FSPN of a table for which :func:`is_binary` holds.
+
+    Arguments:
+        data: The whole table.
+        settings: What to do.
+        rng: The only source of randomness.
+        report: Called with the number of (row, variable) cells that have become leaves.
+    """
+    scope = [v for v, described in enumerate(data.domain.variables) if described.size == 2]
+    constants = [v for v, described in enumerate(data.domain.variables) if described.size == 1]
+    cells = np.column_stack([data.values(v).astype(np.uint8) for v in scope])
+    n_components = settings.n_components or _choose(cells, settings.limits, rng)
+    node = mixture_node(
+        learn_mixture(BinaryRows.distinct(cells), n_components, settings.limits, rng), scope
+    )
+    report(data.n_rows * len(data.domain))
+    if not constants:
+        return node
+    return Product((*(UniLeaf(v, Categorical(np.ones(1))) for v in constants), node))
+
+
+def _choose(cells: np.ndarray, limits: Limits, rng: np.random.Generator) -> int:
+    """The number of networks: more of them as long as held-out rows become likelier."""
+    held_out = rng.random(len(cells)) < HELD_OUT
+    if held_out.sum() < ROWS_PER_COMPONENT:
+        return 1
+    rows = BinaryRows.distinct(cells[~held_out])
+    best, best_score = 1, -np.inf
+    for n_components in COMPONENTS:
+        if len(cells) < ROWS_PER_COMPONENT * n_components:
+            break
+        score = _mean(learn_mixture(rows, n_components, limits, rng), cells[held_out])
+        if score <= best_score:
+            break
+        best, best_score = n_components, score
+    return best
+
+
+def _mean(mixture: Mixture, cells: np.ndarray) -> float:
+    return float(mixture.log_likelihood(cells).mean())

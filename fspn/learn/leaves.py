@@ -1,0 +1,192 @@
+"""Fitting leaves to a slice of the data: which family, and with which parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fspn.learn.network.cell_counts import CodedTable
+from fspn.learn.network.order_search import learn_network
+from fspn.learn.network.score import LocalScores
+from fspn.learn.network.tables import base_row, fit_ladder
+from fspn.learn.partition import kmeans, row_features
+from fspn.learn.slices import Slice
+from fspn.model.infer import log_probability
+from fspn.model.leaves.base import Univariate
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.leaves.continuous import fit_continuous
+from fspn.model.leaves.independent import Independent
+from fspn.model.leaves.joint import SparseJoint
+from fspn.model.leaves.nested import Nested
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Sum,
+    TableSplit,
+    UniLeaf,
+    count_parameters,
+)
+from fspn.model.score import row_scores
+from fspn.schema.events import CodeRange, Constraint, Events, RealPoint
+
+MULTI_LEAVES = ("auto", "joint", "tree", "mixture")
+MAX_TREE_ROWS = 20_000
+MIXTURE_SIZES = (1, 2, 4, 8)
+
+
+def fit_univariate(data: Slice, variable: int, alpha: float, seed: int) -> Univariate:
+    """The uni-leaf's distribution: categorical for codes, by BIC for reals."""
+    described = data.domain[variable]
+    if described.is_coded:
+        return Categorical.fit(data.values(variable), described.size, alpha)
+    return fit_continuous(data.values(variable), alpha, seed)
+
+
+def fit_multi_leaf(
+    data: Slice, scope: Sequence[int], family: str, alpha: float, rng: np.random.Generator
+) -> MultiLeaf:
+    """The multi-leaf of a group of variables.
+
+    ``joint`` is a sparse table, ``tree`` a Chow-Liu tree, ``mixture`` a mixture of products (the
+    one that also takes reals); ``auto`` picks between the first two by likelihood, the table's
+    with each row left out in turn, the tree's less its BIC price.
+    """
+    variables = tuple(scope)
+    if len(variables) == 1:
+        part = fit_univariate(data, variables[0], alpha, _seed(rng))
+        return MultiLeaf(variables, Independent((part,)))
+    if family == "mixture" or not all(data.domain[v].is_coded for v in variables):
+        return MultiLeaf(variables, Nested(_mixture(data, variables, alpha, rng)))
+    if family == "joint":
+        return MultiLeaf(variables, _joint(data, variables, alpha))
+    tree = Nested(fit_tree(data, variables, alpha, rng))
+    if family == "tree":
+        return MultiLeaf(variables, tree)
+    joint = _joint(data, variables, alpha)
+    price = 0.5 * tree.n_parameters * np.log(max(data.n_rows, 2)) / max(data.n_rows, 1)
+    tree_score = _mean_score(tree.root, _sample(data, rng), variables)
+    return MultiLeaf(variables, joint if joint.left_out > tree_score - price else tree)
+
+
+def _mean_score(root: Node, data: Slice, scope: Sequence[int]) -> float:
+    """The mean log-likelihood of the rows."""
+    return float(row_scores(root, {v: data.values(v) for v in scope}).mean())
+
+
+def _joint(data: Slice, variables: tuple[int, ...], alpha: float) -> SparseJoint:
+    codes = np.column_stack([data.values(v) for v in variables])
+    return SparseJoint.fit(codes, [data.domain[v].size for v in variables], alpha)
+
+
+def _seed(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**31))
+
+
+def _sample(data: Slice, rng: np.random.Generator) -> Slice:
+    if data.n_rows <= MAX_TREE_ROWS:
+        return data
+    return data.take(np.sort(rng.choice(data.n_rows, MAX_TREE_ROWS, replace=False)))
+
+
+def point_events(data: Slice, scope: Sequence[int]) -> Events:
+    """Every row of a slice as an event."""
+    constraints: dict[int, Constraint] = {}
+    for variable in scope:
+        values = data.values(variable)
+        if data.domain[variable].is_coded:
+            codes = values.astype(np.int64)  # Events calculate with codes; uint8 would overflow.
+            constraints[variable] = CodeRange(codes, codes)
+        else:
+            constraints[variable] = RealPoint(values)
+    return Events(data.n_rows, constraints)
+
+
+def fit_tree(
+    data: Slice, scope: Sequence[int], alpha: float | None, rng: np.random.Generator
+) -> Node:
+    """A Chow-Liu tree (a forest where that scores better) as an FSPN."""
+    strength = np.ones((len(scope), len(scope)))
+    return fit_network(data, scope, (), strength, 1, 10**9, alpha, rng)
+
+
+def fit_network(
+    data: Slice,
+    scope: Sequence[int],
+    given: Sequence[int],
+    strength: np.ndarray,
+    max_parents: int,
+    max_cells: int,
+    alpha: float | None,
+    rng: np.random.Generator,
+    left: Node | None = None,
+    offsets: bool = True,
+) -> Node:
+    r"""Nested factorize nodes for :math:`\Pr(S \mid C)` on top of ``left``, the FSPN of C.
+
+    One factorize node per variable, its right child the table of that variable given its parents
+    (Proposition 1). Variables without parents come first, side by side under a product node.
+    """
+    variables = [*scope, *given]
+    table = coded_table(data, variables, offsets)
+    scores = LocalScores(table, price=1.0 + np.log(len(table)))
+    network = learn_network(scores, strength, max_parents, max_cells, rng)
+    roots = [v for v in network.order if v < len(scope) and not network.parents[v]]
+    parts: list[Node] = [] if left is None else [left]
+    parts += [UniLeaf(variables[v], Categorical(base_row(table, v, alpha))) for v in roots]
+    node = parts[0] if len(parts) == 1 else Product(tuple(parts))
+    for v in network.order:
+        if network.parents[v]:
+            ladder, parents = fit_ladder(table, scores, v, network.parents[v], alpha)
+            right = TableSplit(variables[v], tuple(variables[p] for p in parents), ladder)
+            node = Factorize(node, right)
+    return node
+
+
+def coded_table(data: Slice, variables: Sequence[int], offsets: bool = True) -> CodedTable:
+    """The codes of some variables, with the integers behind them where they are ordered."""
+    described = [data.domain[v] for v in variables]
+    numbers = [
+        d.values if offsets and d.kind == "ordered" and d.values.dtype.kind == "i" else None
+        for d in described
+    ]
+    return CodedTable([data.values(v) for v in variables], [d.size for d in described], numbers)
+
+
+def _mixture(data: Slice, scope: Sequence[int], alpha: float, rng: np.random.Generator) -> Node:
+    """A mixture of independent variables; the number of components by BIC."""
+    features = row_features(data, scope)
+    sizes = [k for k in MIXTURE_SIZES if k == 1 or data.n_rows >= 20 * k]
+    candidates = [_clustered(data, scope, features, k, alpha, rng) for k in sizes]
+    rows = _sample(data, rng)
+    events = point_events(rows, scope)
+
+    def bic(node: Node) -> float:
+        likelihood = float(log_probability(node, events).mean()) * data.n_rows
+        return -likelihood + 0.5 * count_parameters(node) * np.log(max(data.n_rows, 2))
+
+    return min(candidates, key=bic)
+
+
+def _clustered(
+    data: Slice,
+    scope: Sequence[int],
+    features: np.ndarray,
+    k: int,
+    alpha: float,
+    rng: np.random.Generator,
+) -> Node:
+    labels = kmeans(features, k, rng) if k > 1 else np.zeros(data.n_rows, dtype=int)
+    parts = [data.take(labels == label) for label in np.unique(labels)]
+    products = tuple(fit_product(part, scope, alpha, rng) for part in parts)
+    if len(products) == 1:
+        return products[0]
+    return Sum(np.array([part.n_rows for part in parts]) / data.n_rows, products)
+
+
+def fit_product(data: Slice, scope: Sequence[int], alpha: float, rng: np.random.Generator) -> Node:
+    """All variables independent of each other."""
+    leaves = tuple(UniLeaf(v, fit_univariate(data, v, alpha, _seed(rng))) for v in scope)
+    return leaves[0] if len(leaves) == 1 else Product(leaves)

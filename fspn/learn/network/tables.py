@@ -1,0 +1,190 @@
+r"""Fitting the conditional table of one variable: which rungs, and how strongly smoothed.
+
+Every choice is made by the leave-one-out likelihood, which follows from the counts alone: without
+one of its own occurrences a cell of count n in a row of N has the probability
+
+.. math:: \frac{n - 1 + \alpha P_{below}}{N - 1 + \alpha}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fspn.learn.network.cell_counts import CodedTable
+from fspn.learn.network.counting import code_counts, count_filled
+from fspn.learn.network.score import LocalScores
+from fspn.model.cpt.backoff import CountRung, Ladder, OffsetRung, Rung, shrink
+
+ALPHAS = np.geomspace(0.02, 500.0, 14)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The filled cells of a child given some parents, sorted by key and code.
+
+    Arguments:
+        keys: The key of each cell's row.
+        codes: The child's code.
+        counts: The number of rows in the cell.
+        totals: The number of rows in the cell's row of the table.
+    """
+
+    keys: np.ndarray
+    codes: np.ndarray
+    counts: np.ndarray
+    totals: np.ndarray
+
+
+def count_cells(
+    child: np.ndarray, size: int, parents: list[np.ndarray], sizes: tuple[int, ...]
+) -> Cells:
+    """Count a child's codes per configuration of its parents."""
+    filled = count_filled([*parents, child], [*sizes, size])
+    keys, codes = np.divmod(filled.keys, size)
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    sums = np.add.reduceat(filled.counts, starts)
+    totals = np.repeat(sums, np.diff(np.append(starts, len(keys))))
+    return Cells(keys, codes, filled.counts, totals)
+
+
+def fit_ladder(
+    table: CodedTable,
+    scores: LocalScores,
+    child: int,
+    parents: tuple[int, ...],
+    alpha: float | None,
+) -> tuple[Ladder, tuple[int, ...]]:
+    """The ladder with the best leave-one-out likelihood, and its parents in the ladder's order.
+
+    Arguments:
+        table: The coded rows.
+        scores: Local scores on the same rows.
+        child: The variable.
+        parents: Its parents.
+        alpha: The strength of the smoothing; None = chosen by leave-one-out.
+    """
+    ordered = tuple(sorted(parents, key=lambda p: -scores.score(child, (p,))))
+    fits = [_count_ladder(table, child, ordered, alpha)]
+    offset = _offset_rung(table, scores, child, ordered)
+    if offset is not None:
+        fits += _offset_ladders(table, child, ordered, offset, alpha)
+    best = max(fits, key=lambda fit: fit.likelihood)
+    return Ladder(base_row(table, child, alpha), best.rungs), ordered
+
+
+def base_row(table: CodedTable, child: int, alpha: float | None) -> np.ndarray:
+    r""":math:`P_0(x) = (n_x + \alpha) / (n + \alpha d)`."""
+    counts = code_counts(table.codes[child], table.sizes[child])
+    strength = 0.1 if alpha is None else alpha
+    return (counts + strength) / (counts.sum() + strength * len(counts))
+
+
+@dataclass(frozen=True)
+class _Fit:
+    rungs: tuple[Rung, ...]
+    likelihood: float
+
+
+def _count_ladder(
+    table: CodedTable, child: int, parents: tuple[int, ...], alpha: float | None
+) -> _Fit:
+    """One rung per number of parents, from the strongest parent to all of them."""
+    below = _base_left_out(table, child, alpha)
+    rungs: list[Rung] = []
+    likelihood = -np.inf
+    previous: tuple[np.ndarray, np.ndarray] | None = None
+    for width in range(1, len(parents) + 1):
+        cells, sizes = _cells(table, child, parents[:width])
+        if previous is None:
+            inherited = below[cells.codes]
+        else:
+            flat = cells.keys // sizes[-1] * table.sizes[child] + cells.codes
+            inherited = previous[1][np.searchsorted(previous[0], flat)]
+        strength, left_out, likelihood = _choose_alpha(cells, inherited, alpha)
+        rungs.append(_rung(cells, sizes, strength))
+        previous = (cells.keys * table.sizes[child] + cells.codes, left_out)
+    return _Fit(tuple(rungs), likelihood)
+
+
+def _offset_ladders(
+    table: CodedTable,
+    child: int,
+    parents: tuple[int, ...],
+    offset: OffsetRung,
+    alpha: float | None,
+) -> list[_Fit]:
+    """The offset law alone, and with rows of counts on top of it."""
+    cells, sizes = _cells(table, child, parents)
+    inherited = _offset_left_out(table, child, offset, cells)
+    alone = _Fit((offset,), float(cells.counts @ np.log(inherited)))
+    strength, _, likelihood = _choose_alpha(cells, inherited, alpha)
+    return [alone, _Fit((offset, _rung(cells, sizes, strength)), likelihood)]
+
+
+def _cells(
+    table: CodedTable, child: int, parents: tuple[int, ...]
+) -> tuple[Cells, tuple[int, ...]]:
+    sizes = tuple(table.sizes[p] for p in parents)
+    codes = [table.codes[p] for p in parents]
+    return count_cells(table.codes[child], table.sizes[child], codes, sizes), sizes
+
+
+def _rung(cells: Cells, sizes: tuple[int, ...], alpha: float) -> CountRung:
+    return CountRung.from_cells(cells.keys, cells.codes, shrink(cells.counts), sizes, alpha)
+
+
+def _base_left_out(table: CodedTable, child: int, alpha: float | None) -> np.ndarray:
+    counts = code_counts(table.codes[child], table.sizes[child])
+    strength = 0.1 if alpha is None else alpha
+    return (np.maximum(counts - 1, 0) + strength) / (counts.sum() - 1 + strength * len(counts))
+
+
+def _choose_alpha(
+    cells: Cells, below: np.ndarray, alpha: float | None
+) -> tuple[float, np.ndarray, float]:
+    """The strength, the left-out probability of each cell, and the left-out likelihood."""
+    tried = ALPHAS if alpha is None else [max(alpha, 1e-9)]
+    best: tuple[float, np.ndarray, float] | None = None
+    for strength in tried:
+        left_out = (cells.counts - 1 + strength * below) / (cells.totals - 1 + strength)
+        likelihood = float(cells.counts @ np.log(left_out))
+        if best is None or likelihood > best[2]:
+            best = (float(strength), left_out, likelihood)
+    assert best is not None
+    return best
+
+
+def _offset_rung(
+    table: CodedTable, scores: LocalScores, child: int, parents: tuple[int, ...]
+) -> OffsetRung | None:
+    coefficients = scores.laws.coefficients(child, parents)
+    if coefficients is None:
+        return None
+    counts, lowest = scores.laws.residuals(child, parents, coefficients)
+    if len(counts) == 0:
+        return None
+    support = np.flatnonzero(counts)
+    singletons = int((counts == 1).sum())
+    values = [table.values[v] for v in (*parents, child)]
+    *parent_values, child_values = (np.asarray(v, dtype=np.int64) for v in values)
+    return OffsetRung(
+        tuple(parent_values),
+        child_values,
+        coefficients,
+        support + lowest,
+        counts[support] / counts.sum(),
+        (singletons + 1.0) / (table.n_rows + 2.0),
+    )
+
+
+def _offset_left_out(table: CodedTable, child: int, offset: OffsetRung, cells: Cells) -> np.ndarray:
+    """The left-out probability of each cell under the offset law."""
+    parents = np.column_stack(np.unravel_index(cells.keys, offset.sizes))
+    residual = offset.child_values[cells.codes] - offset.centre(parents)
+    place = np.minimum(np.searchsorted(offset.offsets, residual), len(offset.offsets) - 1)
+    n = table.n_rows
+    left_out = np.maximum(offset.noise[place] * n - 1, 0.0) / max(n - 1, 1)
+    base = _base_left_out(table, child, None)[cells.codes]
+    return (1 - offset.epsilon) * left_out + offset.epsilon * base

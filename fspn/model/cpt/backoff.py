@@ -1,0 +1,262 @@
+r"""Conditional distributions of one coded variable given others, as a ladder of back-off rungs.
+
+The multi-leaves under a split node that has one region per value of its conditioning variables
+are the rows of a conditional table. Most of the cells of such a table are never seen, so a row is
+smoothed towards what fewer variables (or a simple law) say:
+
+.. math:: P_0(x) = \pi(x), \qquad
+          P_\ell(x \mid u_\ell) = S_\ell(x, u_\ell)
+          + T_\ell(u_\ell) \, P_{\ell-1}(x \mid u_{\ell-1})
+
+:math:`S_\ell` is sparse, :math:`T_\ell` is the share that is handed down (1 for a row that was
+never seen), and :math:`u_{\ell-1}` is a prefix of :math:`u_\ell`. The reading from bottom to top
+is also how it is computed, by the reference and by the kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from fspn.model.leaves.base import State
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Sparse rows: one per configuration of the first ``width`` parents that was seen.
+
+    Arguments:
+        keys: The sorted keys of the rows (see :func:`row_keys`).
+        start: Where each row begins in ``codes`` and ``share``; one more entry than rows.
+        codes: The child's codes.
+        share: :math:`S(x, u)` of each entry.
+        tail: :math:`T(u)` of each row.
+    """
+
+    keys: np.ndarray
+    start: np.ndarray
+    codes: np.ndarray
+    share: np.ndarray
+    tail: np.ndarray
+
+
+@dataclass(frozen=True)
+class CountRung:
+    r"""Rows of counts, smoothed towards the rung below.
+
+    .. math:: P(x \mid u) = \frac{n_{xu} + \alpha P_{below}(x)}{n_u + \alpha}
+
+    Arguments:
+        sizes: The numbers of codes of the parents in use, a prefix of the ladder's.
+        keys: The sorted keys of the rows that hold data.
+        start: Where each row begins; one more entry than rows.
+        codes: The child's codes.
+        counts: The count (or weight) of each entry.
+        alpha: The strength of the smoothing.
+    """
+
+    sizes: tuple[int, ...]
+    keys: np.ndarray
+    start: np.ndarray
+    codes: np.ndarray
+    counts: np.ndarray
+    alpha: float
+    family: ClassVar[str] = "counts"
+
+    @classmethod
+    def from_cells(
+        cls,
+        keys: np.ndarray,
+        codes: np.ndarray,
+        counts: np.ndarray,
+        sizes: tuple[int, ...],
+        alpha: float,
+    ) -> CountRung:
+        """From the filled cells of a table, sorted by key and code."""
+        row_key, start = np.unique(keys, return_index=True)
+        start = np.append(start, len(keys)).astype(np.int32)
+        return cls(sizes, shrink(row_key), start, shrink(codes), counts, alpha)
+
+    @property
+    def width(self) -> int:
+        return len(self.sizes)
+
+    @cached_property
+    def rows(self) -> Rows:
+        total = np.add.reduceat(self.counts.astype(np.float64), self.start[:-1]) + self.alpha
+        share = self.counts / np.repeat(total, np.diff(self.start))
+        return Rows(self.keys, self.start, self.codes, share, self.alpha / total)
+
+    def refine(self, below: np.ndarray, parents: np.ndarray) -> np.ndarray:
+        r""":math:`P_\ell` from :math:`P_{\ell-1}`, dense, one row per configuration."""
+        keys = row_keys(list(parents.T[: self.width]), self.sizes)
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        seen = self.keys[place] == keys
+        refined = below * np.where(seen, self.rows.tail[place], 1.0)[:, None]
+        for row in np.flatnonzero(seen):
+            cells = slice(self.start[place[row]], self.start[place[row] + 1])
+            refined[row, self.codes[cells]] += self.rows.share[cells]
+        return refined
+
+    @property
+    def n_parameters(self) -> int:
+        return len(self.counts)
+
+    def state(self) -> State:
+        return {
+            "sizes": np.array(self.sizes, dtype=np.int32),
+            "keys": self.keys,
+            "start": self.start,
+            "codes": self.codes,
+            "counts": self.counts,
+            "alpha": np.array([self.alpha]),
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> CountRung:
+        sizes = tuple(int(size) for size in state["sizes"])
+        alpha = float(state["alpha"][0])
+        return cls(sizes, state["keys"], state["start"], state["codes"], state["counts"], alpha)
+
+
+@dataclass(frozen=True)
+class OffsetRung:
+    r"""The child is an integer combination of its parents plus noise of one law everywhere.
+
+    .. math:: P(x \mid u) = (1 - \epsilon) \frac{N(x - \sum_i c_i u_i)}{Z(u)}
+              + \epsilon P_{below}(x)
+
+    with x and u the *values*, not the codes; Z sums N over the child's domain, and where Z is 0
+    the rung below answers alone.
+
+    Arguments:
+        parent_values: The values of each parent's codes.
+        child_values: The values of the child's codes.
+        coefficients: One integer per parent.
+        offsets: The sorted support of the noise.
+        noise: The probability of each offset.
+        epsilon: The share of the rung below.
+    """
+
+    parent_values: tuple[np.ndarray, ...]
+    child_values: np.ndarray
+    coefficients: np.ndarray
+    offsets: np.ndarray
+    noise: np.ndarray
+    epsilon: float
+    family: ClassVar[str] = "offset"
+
+    @property
+    def width(self) -> int:
+        return len(self.parent_values)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(len(values) for values in self.parent_values)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The same law, written out for every configuration of the parents."""
+        keys = np.arange(int(np.prod(self.sizes)), dtype=np.int64)
+        centre = self.centre(np.column_stack(np.unravel_index(keys, self.sizes)))
+        codes, inside = self._codes(centre)
+        mass = inside * self.noise
+        total = mass.sum(axis=1)
+        share = (1 - self.epsilon) * mass / np.where(total > 0, total, 1.0)[:, None]
+        start = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
+        tail = np.where(total > 0, self.epsilon, 1.0)
+        return Rows(keys, start.astype(np.int32), codes[inside], share[inside], tail)
+
+    def centre(self, parents: np.ndarray) -> np.ndarray:
+        centre = np.zeros(len(parents), dtype=np.int64)
+        for column, values, factor in zip(
+            parents.T, self.parent_values, self.coefficients, strict=False
+        ):
+            centre += factor * values[column]
+        return centre
+
+    def _codes(self, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        targets = centre[:, None] + self.offsets
+        codes = np.minimum(np.searchsorted(self.child_values, targets), len(self.child_values) - 1)
+        return codes, self.child_values[codes] == targets
+
+    def refine(self, below: np.ndarray, parents: np.ndarray) -> np.ndarray:
+        r""":math:`P_\ell` from :math:`P_{\ell-1}`, dense, one row per configuration."""
+        codes, inside = self._codes(self.centre(parents))
+        mass = inside * self.noise
+        total = mass.sum(axis=1, keepdims=True)
+        refined = below * np.where(total > 0, self.epsilon, 1.0)
+        share = (1 - self.epsilon) * mass / np.where(total > 0, total, 1.0)
+        np.add.at(refined, (np.arange(len(parents))[:, None], codes), share)
+        return refined
+
+    @property
+    def n_parameters(self) -> int:
+        return len(self.noise) + len(self.coefficients)
+
+    def state(self) -> State:
+        return {
+            "values": np.concatenate([*self.parent_values, self.child_values]),
+            "lengths": np.array([*self.sizes, len(self.child_values)], dtype=np.int32),
+            "coefficients": self.coefficients,
+            "offsets": self.offsets,
+            "noise": self.noise,
+            "epsilon": np.array([self.epsilon]),
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> OffsetRung:
+        *parents, child = np.split(state["values"], np.cumsum(state["lengths"])[:-1])
+        epsilon = float(state["epsilon"][0])
+        return cls(
+            tuple(parents), child, state["coefficients"], state["offsets"], state["noise"], epsilon
+        )
+
+
+Rung = CountRung | OffsetRung
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """The conditional distribution of a child given its parents.
+
+    Arguments:
+        base: :math:`P_0`, the distribution that the first rung backs off to.
+        rungs: From few parents to all of them; each uses a prefix of the parents.
+    """
+
+    base: np.ndarray
+    rungs: tuple[Rung, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The numbers of codes of the parents."""
+        return self.rungs[-1].sizes
+
+    def table(self, parents: np.ndarray) -> np.ndarray:
+        r"""The rows :math:`P(\cdot | u)` for configurations of shape (n, number of parents)."""
+        table = np.tile(self.base, (len(parents), 1))
+        for rung in self.rungs:
+            table = rung.refine(table, parents)
+        return table
+
+    @property
+    def n_parameters(self) -> int:
+        return len(self.base) - 1 + sum(rung.n_parameters for rung in self.rungs)
+
+
+def row_keys(parents: list[np.ndarray], sizes: tuple[int, ...]) -> np.ndarray:
+    """One integer per configuration: the mixed-radix number of its codes."""
+    keys = np.zeros(len(parents[0]) if parents else 1, dtype=np.int64)
+    for codes, size in zip(parents, sizes, strict=False):
+        keys = keys * size + codes
+    return keys
+
+
+def shrink(integers: np.ndarray) -> np.ndarray:
+    """The same non-negative integers in the smallest type that holds them."""
+    top = int(integers.max(initial=0))
+    return integers.astype(np.min_scalar_type(top) if top < 2**32 else np.int64)

@@ -1,0 +1,37 @@
+"""Multi-leaf of independent variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fspn.model.leaves.base import State, Univariate
+from fspn.schema.events import Events
+
+
+@dataclass(frozen=True)
+class Independent:
+    r"""Univariate distributions side by side, :math:`\Pr(h) = \prod_i \Pr(h_i)`."""
+
+    parts: tuple[Univariate, ...]
+    family: ClassVar[str] = "independent"
+
+    def log_probability(self, events: Events, scope: tuple[int, ...]) -> np.ndarray:
+        total = np.zeros(events.n)
+        for part, variable in zip(self.parts, scope, strict=True):
+            constraint = events.constraints.get(variable)
+            if constraint is not None:
+                total += part.log_probability(constraint)
+        return total
+
+    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        return np.column_stack([part.sample(n, rng) for part in self.parts])
+
+    @property
+    def n_parameters(self) -> int:
+        return sum(part.n_parameters for part in self.parts)
+
+    def state(self) -> State:
+        return {}

@@ -1,0 +1,87 @@
+"""Ancestral sampling: each node fills the columns of its own variables, for some of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Split,
+    Sum,
+    TableSplit,
+    UniLeaf,
+)
+from fspn.schema.events import CodeRange, Interval, Region
+
+Columns = dict[int, np.ndarray]
+
+
+def sample_columns(root: Node, n: int, rng: np.random.Generator) -> Columns:
+    """``n`` rows drawn from the model: per variable its codes or reals."""
+    columns: Columns = {variable: np.zeros(n) for variable in root.scope}
+    pending: list[tuple[Node, np.ndarray]] = [(root, np.arange(n))]
+    while pending:
+        node, rows = pending.pop()
+        if len(rows):
+            pending.extend(reversed(_draw(node, rows, columns, rng)))
+    return columns
+
+
+def _draw(
+    node: Node, rows: np.ndarray, columns: Columns, rng: np.random.Generator
+) -> list[tuple[Node, np.ndarray]]:
+    """Fill in a leaf's columns, or say which nodes must be drawn for which rows, in order."""
+    if isinstance(node, UniLeaf):
+        columns[node.variable][rows] = node.dist.sample(len(rows), rng)
+    elif isinstance(node, TableSplit):
+        columns[node.variable][rows] = _draw_table(node, rows, columns, rng)
+    elif isinstance(node, MultiLeaf):
+        return _draw_leaf(node, rows, columns, rng)
+    elif isinstance(node, Sum):
+        which = rng.choice(len(node.weights), size=len(rows), p=node.weights)
+        return [(child, rows[which == i]) for i, child in enumerate(node.children)]
+    elif isinstance(node, Split):
+        parts = zip(node.regions, node.children, strict=True)
+        return [(child, rows[inside(region, rows, columns)]) for region, child in parts]
+    elif isinstance(node, Product | Factorize):
+        return [(child, rows) for child in node.children]
+    return []
+
+
+def _draw_leaf(
+    node: MultiLeaf, rows: np.ndarray, columns: Columns, rng: np.random.Generator
+) -> list[tuple[Node, np.ndarray]]:
+    if node.inner is not None:
+        return [(node.inner, rows)]
+    drawn = node.dist.sample(len(rows), rng)
+    for position, variable in enumerate(node.variables):
+        columns[variable][rows] = drawn[:, position]
+    return []
+
+
+def inside(region: Region, rows: np.ndarray, columns: Mapping[int, np.ndarray]) -> np.ndarray:
+    """Which of the rows lie in a region."""
+    found = np.ones(len(rows), dtype=bool)
+    for variable, cell in region.items():
+        values = columns[variable][rows]
+        if isinstance(cell, Interval):
+            found &= (values > cell.lower) & (values <= cell.upper)
+        else:
+            found &= CodeRange(values, values).intersect(cell).possible()
+    return found
+
+
+def _draw_table(
+    node: TableSplit, rows: np.ndarray, columns: Columns, rng: np.random.Generator
+) -> np.ndarray:
+    given = np.column_stack([columns[variable][rows] for variable in node.given]).astype(np.int64)
+    configurations, which = np.unique(given, axis=0, return_inverse=True)
+    cumulative = np.cumsum(node.ladder.table(configurations), axis=1)
+    cumulative /= cumulative[:, -1:]
+    uniform = rng.random((len(rows), 1))
+    return (cumulative[which.ravel()] <= uniform).sum(axis=1)

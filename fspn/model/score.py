@@ -1,0 +1,88 @@
+r"""The log-density of complete rows.
+
+A complete row lies in exactly one region of every split, so the sum over regions of FSPN-Infer has
+one term: :math:`\ln \Pr(x) = \ln \Pr(x_W) + \ln \Pr\nolimits_i(x_H)` with i the region of x. All
+rows go down the nodes together; tables are read once per distinct configuration of the parents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.special import logsumexp
+
+from fspn.model.leaves.base import log_of
+from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, TableSplit, UniLeaf
+from fspn.model.sample import inside
+from fspn.schema.events import CodeRange, Constraint, Events, RealPoint
+
+Columns = Mapping[int, np.ndarray]
+
+
+def row_scores(root: Node, columns: Columns) -> np.ndarray:
+    """The log-density of rows: per variable its codes (integers) or reals (floats)."""
+    n = len(next(iter(columns.values())))
+    return _Scorer(columns).score(root, np.arange(n))
+
+
+class _Scorer:
+    def __init__(self, columns: Columns):
+        self.columns = columns
+
+    def score(self, root: Node, rows: np.ndarray) -> np.ndarray:
+        """Factorize nodes may be nested by thousands: their chain is a loop, not a recursion."""
+        total = np.zeros(len(rows))
+        node = root
+        while isinstance(node, Factorize):
+            total += self._conditional(node.right, rows)
+            node = node.left
+        return total + self._unconditional(node, rows)
+
+    def _unconditional(self, node: Node, rows: np.ndarray) -> np.ndarray:
+        if isinstance(node, UniLeaf):
+            return node.dist.log_probability(_point(self.columns[node.variable][rows]))
+        if isinstance(node, MultiLeaf):
+            return self._multi_leaf(node, rows)
+        if isinstance(node, Product):
+            return np.asarray(sum(self.score(child, rows) for child in node.children))
+        if isinstance(node, Sum):
+            logs = np.stack([self.score(child, rows) for child in node.children], axis=1)
+            return np.asarray(logsumexp(logs + log_of(node.weights), axis=1))
+        raise TypeError(
+            f"a {type(node).__name__} node is conditional: it has no density of its own"
+        )
+
+    def _conditional(self, node: Node, rows: np.ndarray) -> np.ndarray:
+        if isinstance(node, TableSplit):
+            return self._table(node, rows)
+        if isinstance(node, Split):
+            total = np.full(len(rows), -np.inf)
+            for region, child in zip(node.regions, node.children, strict=True):
+                mine = np.flatnonzero(inside(region, rows, self.columns))
+                if len(mine):
+                    total[mine] = self._conditional(child, rows[mine])
+            return total
+        return self._unconditional(node, rows)
+
+    def _multi_leaf(self, node: MultiLeaf, rows: np.ndarray) -> np.ndarray:
+        if node.inner is not None:
+            return self.score(node.inner, rows)
+        points = {v: _point(self.columns[v][rows]) for v in node.variables}
+        return node.dist.log_probability(Events(len(rows), points), node.variables)
+
+    def _table(self, node: TableSplit, rows: np.ndarray) -> np.ndarray:
+        key = np.zeros(len(rows), dtype=np.int64)
+        for variable, size in zip(node.given, node.ladder.sizes, strict=True):
+            key = key * size + self.columns[variable][rows]
+        keys, which = np.unique(key, return_inverse=True)
+        configurations = np.column_stack(np.unravel_index(keys, node.ladder.sizes))
+        table = log_of(node.ladder.table(configurations))
+        return table[which.ravel(), self.columns[node.variable][rows]]
+
+
+def _point(values: np.ndarray) -> Constraint:
+    if values.dtype.kind == "f":
+        return RealPoint(values)
+    codes = values.astype(np.int64)  # Events calculate with codes; uint8 would overflow.
+    return CodeRange(codes, codes)

@@ -1,0 +1,56 @@
+"""The size of a model, by one rule: the bytes of the arrays that define it, plus its structure."""
+
+from __future__ import annotations
+
+from fspn.model.cpt.backoff import Ladder
+from fspn.model.cpt.full import FullTable
+from fspn.model.leaves.base import bytes_of
+from fspn.model.leaves.independent import Independent
+from fspn.model.leaves.nested import Nested
+from fspn.model.nodes import MultiLeaf, Node, Split, Sum, TableSplit, UniLeaf, walk
+from fspn.schema.events import Codes, Region
+
+POINTER = 4
+NUMBER = 8
+
+
+def size_bytes(root: Node) -> int:
+    """Bytes of parameters and structure: 4 per child or variable named, 8 per border of a region.
+
+    The parameters count at the precision in which the model keeps them.
+    """
+    return sum(_own_bytes(node) + POINTER * (1 + len(node.children)) for node in walk(root))
+
+
+def _own_bytes(node: Node) -> int:
+    if isinstance(node, UniLeaf):
+        return POINTER + bytes_of(node.dist.state())
+    if isinstance(node, MultiLeaf):
+        return POINTER * len(node.variables) + _multivariate_bytes(node)
+    if isinstance(node, TableSplit):
+        return POINTER * (1 + len(node.given)) + _table_bytes(node.ladder)
+    if isinstance(node, Sum):
+        return node.weights.nbytes
+    if isinstance(node, Split):
+        return sum(_region_bytes(region) for region in node.regions)
+    return 0
+
+
+def _table_bytes(ladder: Ladder | FullTable) -> int:
+    rungs = sum(bytes_of(rung.state()) for rung in ladder.rungs)
+    return rungs if isinstance(ladder, FullTable) else rungs + ladder.base.nbytes
+
+
+def _multivariate_bytes(node: MultiLeaf) -> int:
+    if isinstance(node.dist, Nested):
+        return size_bytes(node.dist.root)
+    if isinstance(node.dist, Independent):
+        return sum(bytes_of(part.state()) for part in node.dist.parts)
+    return bytes_of(node.dist.state())
+
+
+def _region_bytes(region: Region) -> int:
+    return sum(
+        POINTER * (1 + len(cell.codes)) if isinstance(cell, Codes) else POINTER + 2 * NUMBER
+        for cell in region.values()
+    )

@@ -1,0 +1,205 @@
+"""What can be wrong with a leaf or a table: one function per kind, a sentence per fault.
+
+Beyond the probabilities these functions check every bound that the kernels rely on, so that a
+model from a file cannot make them read outside its arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+import numpy as np
+
+from fspn.model.cpt.backoff import CountRung, Ladder, OffsetRung, Rows, Rung
+from fspn.model.cpt.full import FullTable
+from fspn.model.leaves.base import Univariate
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.leaves.continuous import GaussianMixture, Histogram
+from fspn.model.leaves.joint import SparseJoint
+from fspn.model.nodes import TableSplit
+from fspn.schema.domain import KINDS, Domain, Variable
+from fspn.schema.events import CodeRange, RealRange
+
+TOLERANCE = 1e-9
+
+
+def domain_faults(domain: Domain) -> Iterator[str]:
+    """The faults of the variables themselves."""
+    if len(set(domain.names)) < len(domain) or len(domain) == 0:
+        yield "no columns, or two columns of the same name"
+    for variable in domain.variables:
+        yield from _variable_faults(variable)
+
+
+def _variable_faults(variable: Variable) -> Iterator[str]:
+    name, values, bins = variable.name, variable.values, variable.bins
+    if variable.kind not in KINDS:
+        yield f"column {name!r} is of the unknown kind {variable.kind!r}"
+    elif variable.kind != "continuous" and (bins is not None or len(values) == 0):
+        yield f"the discrete column {name!r} has bins, or no values"
+    elif variable.kind == "ordered" and not (np.diff(values) > 0).all():
+        yield f"the values of the ordered column {name!r} do not increase"
+    elif len(set(values.tolist())) < len(values):
+        yield f"a value of column {name!r} occurs twice"
+    elif bins is not None:
+        if not (np.diff(bins.cuts) > 0).all() or not np.isfinite(bins.cuts).all():
+            yield f"the cuts of column {name!r} do not increase"
+        yield from univariate_faults(cast(Univariate, bins.shape), Variable(name, "continuous"))
+
+
+def univariate_faults(dist: Univariate, variable: Variable) -> Iterator[str]:
+    """The faults of the distribution of one variable."""
+    if not all(np.isfinite(array).all() for array in dist.state().values()):
+        yield "a parameter is not a finite number"
+    elif isinstance(dist, Categorical) and len(dist.p) != variable.size:
+        yield f"{len(dist.p)} probabilities for the {variable.size} codes of {variable.name!r}"
+    elif isinstance(dist, Categorical) != variable.is_coded:
+        yield f"the leaf family {dist.family!r} does not fit {variable.name!r}"
+    elif isinstance(dist, GaussianMixture):
+        yield from _mixture_faults(dist)
+    elif isinstance(dist, Histogram):
+        yield from _histogram_faults(dist)
+    else:
+        yield from _total_faults(dist, variable)
+
+
+def _total_faults(dist: Univariate, variable: Variable) -> Iterator[str]:
+    """The sum over all points (codes) or the mass of the line (reals)."""
+    codes = np.arange(variable.size)
+    line = RealRange(np.array([-np.inf]), np.array([np.inf]))
+    everything = CodeRange(codes, codes) if variable.is_coded else line
+    total = float(np.exp(dist.log_probability(everything)).sum())
+    if abs(total - 1.0) > TOLERANCE:
+        yield f"the probabilities of {variable.name!r} sum to {total:.12g}, not 1"
+
+
+def share_faults(shares: np.ndarray, what: str) -> Iterator[str]:
+    """Shares must not be negative and must sum to 1."""
+    if not (shares >= 0).all():
+        yield f"{what} hold a negative number or NaN"
+    elif abs(float(shares.sum()) - 1.0) > TOLERANCE:
+        yield f"{what} sum to {float(shares.sum()):.12g}, not 1"
+
+
+def _mixture_faults(dist: GaussianMixture) -> Iterator[str]:
+    if not len(dist.weights) == len(dist.means) == len(dist.scales):
+        yield "a Gaussian mixture with unequal numbers of weights, means and scales"
+    elif not (dist.scales > 0).all():
+        yield "a Gaussian whose scale is not positive"
+    else:
+        yield from share_faults(dist.weights, "the weights of the Gaussians")
+
+
+def _histogram_faults(dist: Histogram) -> Iterator[str]:
+    if len(dist.edges) != len(dist.mass) + 1 or not (np.diff(dist.edges) > 0).all():
+        yield "the edges of a histogram do not fit its bins or do not increase"
+    elif not 0 <= dist.tail_weight < 1:
+        yield f"the tail weight {dist.tail_weight:g} of a histogram is not in [0, 1)"
+    else:
+        yield from share_faults(dist.mass, "the bins of a histogram")
+        yield from _mixture_faults(dist.tail)
+
+
+def joint_faults(dist: SparseJoint, variables: list[Variable]) -> Iterator[str]:
+    """The faults of a sparse joint table."""
+    sizes = np.array([variable.size for variable in variables])
+    if not all(variable.is_coded for variable in variables):
+        yield "a sparse joint table over a continuous variable"
+    elif dist.rows.shape != (len(dist.weights), len(sizes)) or len(dist.marginals) != len(sizes):
+        yield "a sparse joint table whose rows, weights and marginals do not fit"
+    elif not ((dist.rows >= 0) & (dist.rows < sizes)).all():
+        yield "a sparse joint table with codes outside the domain"
+    elif not (np.diff(dist.rows[:, 0].astype(np.int64)) >= 0).all():
+        yield "a sparse joint table whose rows are not sorted"
+    elif not 0 <= dist.epsilon <= 1:
+        yield f"the share {dist.epsilon:g} of a sparse joint table is not in [0, 1]"
+    else:
+        yield from share_faults(dist.weights, "the weights of a sparse joint table")
+        for marginal, variable in zip(dist.marginals, variables, strict=True):
+            yield from univariate_faults(marginal, variable)
+
+
+def table_faults(node: TableSplit, domain: Domain) -> Iterator[str]:
+    """The faults of a conditional table: its shape, its bounds, the sum of every row."""
+    size = domain[node.variable].size
+    sizes = tuple(domain[v].size for v in node.given)
+    if 0 in (size, *sizes):
+        yield "a table that names a continuous variable without bins"
+    elif not sizes:
+        yield "a table without conditioning variables; a uni-leaf says the same"
+    elif len(node.ladder.base) != size:
+        yield f"rows of {len(node.ladder.base)} codes for a variable of {size}"
+    elif node.ladder.sizes != sizes:
+        yield f"a table for {node.ladder.sizes} parent codes; the parents have {sizes}"
+    elif isinstance(node.ladder, FullTable):
+        yield from _full_faults(node.ladder)
+    else:
+        yield from _ladder_faults(node.ladder, sizes)
+
+
+def _full_faults(table: FullTable) -> Iterator[str]:
+    if table.free.shape[:-1] != table.top.shape:
+        yield "a full table whose parts do not fit"
+    elif not ((table.top >= 0) & (table.top < len(table.base))).all():
+        yield "a full table that leaves out a code outside the domain"
+    elif not (table.probabilities >= 0).all():
+        yield "a row of the table has a negative probability, or sums to more than 1"
+
+
+def _ladder_faults(ladder: Ladder, sizes: tuple[int, ...]) -> Iterator[str]:
+    yield from share_faults(ladder.base, "the probabilities that the table backs off to")
+    for rung in ladder.rungs:
+        if rung.sizes != sizes[: rung.width]:
+            yield f"a rung for {rung.sizes} parent codes; the parents have {sizes}"
+            return
+        faults = list(_rung_faults(rung, len(ladder.base)))
+        yield from faults or _row_faults(rung.rows, sizes[: rung.width], len(ladder.base))
+
+
+def _rung_faults(rung: Rung, size: int) -> Iterator[str]:
+    if isinstance(rung, OffsetRung):
+        yield from _offset_faults(rung, size)
+    elif not rung.alpha >= 0 or not (rung.counts >= 0).all():
+        yield "negative counts or a negative strength of smoothing"
+    else:
+        yield from _layout_faults(rung)
+
+
+def _layout_faults(rung: CountRung) -> Iterator[str]:
+    n = len(rung.codes)
+    if len(rung.start) != len(rung.keys) + 1 or len(rung.counts) != n or n == 0:
+        yield "a table whose rows, codes and counts do not fit"
+    elif rung.start[0] != 0 or rung.start[-1] != n or not (np.diff(rung.start) > 0).all():
+        yield "a table whose rows do not cover its entries"
+
+
+def _offset_faults(rung: OffsetRung, size: int) -> Iterator[str]:
+    sorted_arrays = (*rung.parent_values, rung.child_values, rung.offsets)
+    if len(rung.child_values) != size or len(rung.coefficients) != rung.width:
+        yield "an offset law whose values or coefficients do not fit its variables"
+    elif not all((np.diff(array) > 0).all() for array in sorted_arrays):
+        yield "an offset law whose values are not sorted"
+    elif len(rung.noise) != len(rung.offsets) or not 0 <= rung.epsilon <= 1:
+        yield "an offset law whose noise or share does not fit"
+    else:
+        yield from share_faults(rung.noise, "the noise of an offset law")
+
+
+def _row_faults(rows: Rows, sizes: tuple[int, ...], size: int) -> Iterator[str]:
+    keys, codes = rows.keys.astype(np.int64), rows.codes.astype(np.int64)
+    place = np.repeat(np.arange(len(keys)), np.diff(rows.start))
+    total = np.bincount(place, rows.share, len(keys)) + rows.tail
+    if (keys < 0).any() or (keys >= np.prod([float(s) for s in sizes])).any():
+        yield "a table with rows outside the domain of its parents"
+    elif not (np.diff(keys) > 0).all():
+        yield "a table whose rows are not sorted"
+    elif (codes < 0).any() or (codes >= size).any():
+        yield "a table with codes outside the domain"
+    elif not (np.diff(place * size + codes) > 0).all():
+        yield "a table with a row whose codes are not sorted"
+    elif not ((rows.share >= 0).all() and (rows.tail >= 0).all()):
+        yield "a table with negative probabilities"
+    elif not (np.abs(total - 1.0) <= TOLERANCE).all():
+        worst = int(np.nanargmax(np.abs(total - 1.0)))
+        yield f"row {int(keys[worst])} of the table sums to {total[worst]:.12g}, not 1"

@@ -1,0 +1,20 @@
+import pytest
+
+from experiments.report.paper import load_paper
+from experiments.report.rows import Rows
+from tests.experiments.report import fake
+
+
+@pytest.fixture(scope="session")
+def paper():
+    return load_paper()
+
+
+@pytest.fixture
+def rows():
+    """Rows from a list of invented ones."""
+
+    def make(found, study="reproduce"):
+        return Rows(fake.frame(found), study)
+
+    return make

@@ -1,0 +1,143 @@
+import math
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from experiments.report.figures import paper_figures as figures
+from experiments.report.figures.paper_figures import NARROW, WIDE, figure2
+from experiments.report.figures.scaling import figure_scaling
+from experiments.report.figures.structures import structure_pictures
+from experiments.report.figures.style import LOOKS, inline_svg
+from experiments.report.figures.thresholds import grid_of, threshold_pictures
+from experiments.report.numbers import Numbers, ours
+from experiments.report.tables.gaps import study_gaps
+from fspn import FSPN
+from tests.experiments.report import fake
+
+EMPTY = Numbers({}, {})
+
+
+def test_a_figure_of_partial_rows_names_what_is_missing(paper, tmp_path):
+    numbers = ours(fake.frame(fake.study(("fspn", "mspn"), ("21", "95"))))
+    picture = figure2(numbers, paper.numbers, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"figure2.{kind}" for kind in ("svg", "pdf", "png")
+    }
+    assert "BN-Tree: no KL at RDC 0.21, 0.95" in picture.gaps
+    assert not any(gap.startswith("MSPN") for gap in picture.gaps)
+    ET.fromstring(picture.svg)
+    ET.fromstring(picture.narrow)
+
+
+def test_the_lines_are_the_numbers(paper):
+    numbers = ours(fake.frame(fake.study(seeds=(0, 1))))
+    figure = figures._figure(numbers, paper.numbers, ("kl", "latency"), WIDE)
+    axis = figure.axes[0]
+    drawn = {tuple(np.round(line.get_ydata(), 12)) for line in axis.lines if len(line.get_ydata())}
+    for source, model in ((numbers, "mspn"), (paper.numbers, "spgm"), (numbers, "true_dag")):
+        means = [source.mean(level, model, "kl") for level in source.levels]
+        assert tuple(np.round(means, 12)) in drawn
+    assert axis.get_yscale() == "log"
+    assert axis.get_xlim() == (0, 1)
+    assert axis.get_ylim()[1] >= max(max(line) for line in drawn)
+
+
+@pytest.mark.parametrize("shape", [WIDE, NARROW])
+def test_no_text_is_cut_or_overlaps(paper, shape):
+    numbers = ours(fake.frame(fake.study()))
+    figure = figures._figure(numbers, paper.numbers, ("size", "train"), shape)
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    legends = figure.legends
+    boxes = [text.get_window_extent(renderer) for one in legends for text in one.get_texts()]
+    boxes += [a.yaxis.label.get_window_extent(renderer) for a in figure.axes]
+    boxes += [a.xaxis.label.get_window_extent(renderer) for a in figure.axes]
+    assert len(legends) == 2
+    for k, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:k])
+    panels = [a.get_window_extent(renderer) for a in figure.axes]
+    assert not any(box.overlaps(panel) for box in boxes for panel in panels)
+
+
+def test_without_any_numbers_a_figure_is_still_drawn(tmp_path):
+    picture = figure2(EMPTY, EMPTY, tmp_path)
+    assert "<svg" in picture.svg
+
+
+def test_models_are_told_apart_without_colour():
+    assert len({look.marker for look in LOOKS.values()}) == len(LOOKS)
+
+
+def test_ids_of_inline_drawings_do_not_clash():
+    svg = '<?xml?><svg width="9pt"><path id="a"/><use xlink:href="#a" clip-path="url(#a)"/></svg>'
+    out = inline_svg(svg, "x")
+    assert 'id="x-a"' in out
+    assert 'xlink:href="#x-a"' in out
+    assert "url(#x-a)" in out
+
+
+def test_the_threshold_grid_is_in_place(tmp_path):
+    rows = fake.frame(fake.thresholds())
+    grid = grid_of(rows, "kl_mean")
+    assert grid.loc[0.3, 0.7] == pytest.approx(0.01 * 1.3 / 0.7)
+    assert list(grid.index) == sorted(grid.index, reverse=True)
+    (picture,) = threshold_pictures(rows, tmp_path)
+    assert picture.name == "thresholds_rdc_95_fspn_paper"
+
+
+def test_a_failed_cell_of_the_grid_is_named(tmp_path):
+    rows = fake.thresholds()
+    bad = fake.row(
+        "fspn_paper",
+        experiment="thresholds",
+        level="95",
+        label="bad",
+        tau_low=0.01,
+        tau_high=0.7,
+        status="failed",
+        error="boom",
+        kl_mean=math.nan,
+    )
+    (picture,) = threshold_pictures(fake.frame([*rows, bad]), tmp_path)
+    assert picture.gaps == ("tau_low 0.01, tau_high 0.7: failed boom",)
+
+
+def test_no_threshold_rows_no_pictures(tmp_path):
+    assert threshold_pictures(fake.frame([]), tmp_path) == []
+
+
+def test_a_model_without_varied_nodes_is_a_named_gap(tmp_path):
+    picture = figure_scaling({"fspn": None}, None, tmp_path)
+    assert picture.gaps[0].startswith("FSPN: no rows")
+
+
+def test_a_missing_or_foreign_model_file_is_a_gap(tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "rdc_65-fspn.fspn").write_bytes(b"not a model")
+    pictures, gaps = structure_pictures([tmp_path], ["rdc_07", "rdc_65"], tmp_path)
+    assert pictures == []
+    assert [gap.what.rpartition(" ")[2] for gap in gaps] == ["rdc_07", "rdc_65"]
+
+
+def test_a_saved_model_is_drawn(tmp_path):
+    model = FSPN(random_state=0).fit(np.random.default_rng(0).integers(0, 3, (200, 3)))
+    (tmp_path / "models").mkdir()
+    model.save(tmp_path / "models" / "rdc_65-fspn.fspn")
+    (picture,), gaps = structure_pictures(
+        [tmp_path / "absent", tmp_path], ["rdc_65"], tmp_path / "figures"
+    )
+    assert gaps == []
+    ET.fromstring(picture.svg)
+    assert (tmp_path / "figures" / "structure_rdc_65.png").stat().st_size > 1000
+
+
+def test_gaps_of_a_study_say_which_and_why():
+    rows = [row for row in fake.study() if (row.model, row.dataset) != ("mspn", "rdc_37")]
+    rows = [row for row in rows if row.model != "bn_dag"]
+    rows.append(fake.row("bn_dag", "07", status="timeout", error="limit 600 s"))
+    found = {gap.what: gap.why for gap in study_gaps(fake.frame(rows), "rdc")}
+    assert found["MSPN on rdc_37"] == "no row was recorded"
+    assert found["BN-DAG on rdc_21, rdc_37, rdc_65, rdc_83, rdc_95"] == "no row was recorded"
+    assert found["BN-DAG on rdc_07, seed 0"] == "timeout: limit 600 s"
+    assert len(found) == 3

@@ -1,0 +1,179 @@
+import html
+import json
+import re
+import shutil
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+
+from experiments.records.rows import as_frame
+from experiments.report import __main__ as command
+from experiments.report.claims.statements import CLAIMS
+from tests.experiments.report import fake
+
+CHROMIUM = next(
+    (p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None
+)
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """The report of invented rows that lack a model on a dataset, a family and much of Table 1."""
+    folder = tmp_path_factory.mktemp("report")
+    rows = [row for row in fake.study() if (row.model, row.dataset) != ("mspn", "rdc_37")]
+    rows += [*fake.thresholds(), fake.benchmark("nltcs", "fspn", -6.0)]
+    rows.append(fake.row(experiment="reproduce", label="csv", dataset="mine", family="csv"))
+    as_frame(rows).to_csv(folder / "rows.csv", index=False)
+    arguments = ["--rows", folder / "rows.csv", "--out", folder, "--results", folder]
+    assert command.main([*map(str, arguments), "--no-tracking"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(out):
+    return (out / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_page_loads_nothing_from_outside(page):
+    links = set(re.findall(r"""(?:src|href)=["']([^"'#][^"']*)""", page))
+    assert links == set()
+    assert "@import" not in page
+    assert not re.search(r"url\((?!#)", page)
+
+
+def test_the_page_holds_every_claim_with_its_verdicts(page):
+    assert page.count('class="claim"') == len(CLAIMS)
+    for claim in CLAIMS:
+        assert html.escape(claim.claim, quote=False).replace("'", "&#39;") in page
+    assert len(re.findall(r'class="badge (holds|part|fails|untested)"', page)) == 3 * len(CLAIMS)
+
+
+def test_gaps_are_named_on_the_page(page):
+    for words in (
+        "MSPN on rdc_37",
+        "the smooth family",
+        "SPN-BTB and SPGM",
+        "structure of FSPN on rdc_07, rdc_21",
+        "dataset mine",
+    ):
+        assert words in page
+
+
+def test_all_files_are_there(out):
+    tables = {path.name for path in (out / "tables").iterdir()}
+    for name in ("nodes", "ratios_fspn", "ratios_fspn_paper", "table1", "claims", "runs", "kl"):
+        assert {f"{name}.csv", f"{name}.tex", f"{name}.html"} <= tables
+    figures = {path.name for path in (out / "figures").iterdir()}
+    for name in ("figure2", "figure5", "latency_batch", "scaling"):
+        assert {f"{name}.svg", f"{name}.pdf", f"{name}.png"} <= figures
+
+
+def test_the_same_rows_give_the_same_page(out, page, tmp_path):
+    arguments = ["--rows", out / "rows.csv", "--out", tmp_path, "--results", out, "--no-tracking"]
+    command.main([*map(str, arguments)])
+    again = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert re.sub(r"<dd>python -m.*?</dd>", "", again) == re.sub(r"<dd>python -m.*?</dd>", "", page)
+
+
+PROBE = """
+<script>
+window.addEventListener("load", () => {
+  const column = (k) => Array.from(document.querySelectorAll("#runs tbody tr"))
+    .map((row) => row.cells[k].dataset.value).filter((v) => v !== undefined).map(Number);
+  const heads = Array.from(document.querySelectorAll("#runs th"));
+  const k = heads.findIndex((th) => th.textContent === "KL");
+  const button = heads[k].querySelector("button");
+  button.click();
+  const rising = column(k);
+  button.click();
+  const falling = column(k);
+  const filter = document.getElementById("filter");
+  filter.value = "rdc_65 bn-tree";
+  filter.dispatchEvent(new Event("input"));
+  const shown = Array.from(document.querySelectorAll("#runs tbody tr")).filter((r) => !r.hidden);
+  const boxes = Array.from(document.querySelectorAll("svg.figure"))
+    .map((svg) => svg.getBoundingClientRect()).filter((b) => b.width > 0);
+  parent.postMessage(JSON.stringify({
+    rising, falling, shown: shown.length,
+    figures: boxes.map((b) => [b.width, b.height, b.right]),
+    page: [document.documentElement.scrollWidth, window.innerWidth],
+  }), "*");
+});
+</script></body>"""
+WRAPPER = """<body><iframe src="probe.html" style="width:{width}px;height:900px"></iframe>
+<pre id="answer"></pre><script>
+addEventListener("message", (e) => {{ document.getElementById("answer").textContent = e.data; }});
+</script></body>"""
+
+
+def ask_chromium(folder, page, width):
+    """Open the page in a frame of this width, without a network, and read what it says."""
+    (folder / "probe.html").write_text(page.replace("</body>", PROBE), encoding="utf-8")
+    (folder / "wrapper.html").write_text(WRAPPER.format(width=width), encoding="utf-8")
+    arguments = [
+        *(CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom"),
+        *("--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000"),
+        *(f"--user-data-dir={folder / 'profile'}", "--window-size=1400,1000"),
+    ]
+    done = subprocess.run(
+        [*arguments, (folder / "wrapper.html").as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    found = re.search(r'<pre id="answer">(.+?)</pre>', done.stdout, re.DOTALL)
+    assert found, done.stderr[-2000:]
+    return json.loads(html.unescape(found[1]))
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium or google-chrome is installed")
+@pytest.mark.parametrize("width", [390, 1200])
+def test_in_a_real_browser_figures_render_and_sorting_works(tmp_path, page, width):
+    answer = ask_chromium(tmp_path, page, width)
+    assert answer["rising"] == sorted(answer["rising"])
+    assert answer["falling"] == answer["rising"][::-1] != answer["rising"]
+    assert answer["shown"] == 1
+    assert len(answer["figures"]) == 6
+    for wide, high, right in answer["figures"]:
+        assert wide > 250
+        assert high > 120
+        assert right <= width
+    assert answer["page"][0] <= answer["page"][1], "the page is wider than the screen"
+
+
+def test_a_wrong_file_is_a_clear_error(tmp_path, capsys):
+    assert command.main(["--rows", str(tmp_path / "absent.csv")]) == 2
+    assert "no such file" in capsys.readouterr().err
+
+
+def test_nothing_recorded_still_gives_a_page_that_says_so(tmp_path):
+    assert command.main(["--results", str(tmp_path), "--no-tracking"]) == 0
+    assert "no recorded rows" in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_trial_run_does_not_replace_the_real_page(tmp_path):
+    assert command._default_out(tmp_path, "smoke") == tmp_path / "smoke"
+    assert command._default_out(tmp_path, "reproduce") == tmp_path
+
+
+def test_the_report_is_logged_where_the_runs_are(out, tmp_path, monkeypatch, capsys):
+    logged = []
+
+    class Tracker:
+        def log_files(self, experiment, name, files):
+            logged.append((experiment, name, {path.name for path in files}))
+
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setattr("experiments.records.tracking.tracker", lambda uri, folder: Tracker())
+    report = SimpleNamespace(study="reproduce")
+    sources = SimpleNamespace(results_dir=tmp_path, out=out, figures=out / "figures")
+    command._log(report, sources)
+    assert logged == []
+    assert "not logged to MLflow" in capsys.readouterr().out
+    (tmp_path / "mlflow.db").touch()
+    command._log(report, sources)
+    (run,) = logged
+    assert run[:2] == ("report", "report of reproduce")
+    assert {"index.html", "figure2.svg", "claims.csv"} <= run[2]

@@ -1,0 +1,85 @@
+import pandas as pd
+import pytest
+
+from experiments.records.fingerprint import code_version
+from experiments.records.rows import Store, as_frame
+from experiments.report.rows import RowsError, load_rows
+from tests.experiments.report import fake
+
+
+def put(results, rows):
+    for row in rows:
+        Store.of(results, row.experiment).write(row)
+
+
+def test_rows_of_runs_replace_those_of_the_reference(tmp_path):
+    reference = [fake.row("fspn", kl_mean=1.0), fake.row("mspn", kl_mean=2.0)]
+    (tmp_path / "reference").mkdir()
+    as_frame(reference).to_csv(tmp_path / "reference" / "rows.csv", index=False)
+    put(tmp_path, [fake.row("fspn", kl_mean=5.0, fingerprint="new")])
+    table = load_rows(tmp_path).table.set_index("model")
+    assert table.loc["fspn", ["kl_mean", "source"]].tolist() == [5.0, "runs"]
+    assert table.loc["mspn", ["kl_mean", "source"]].tolist() == [2.0, "reference"]
+
+
+def test_an_empty_folder_gives_no_rows(tmp_path):
+    rows = load_rows(tmp_path)
+    assert rows.table.empty
+    assert rows.study == ""
+
+
+def test_a_row_of_other_code_is_marked(tmp_path):
+    now = code_version("baselines.independent.Independent")
+    put(tmp_path, [fake.row("independent", "07", code_version=now)])
+    put(tmp_path, [fake.row("independent", "95", code_version="older")])
+    marks = load_rows(tmp_path).table.set_index("dataset")["other_code"]
+    assert not marks["rdc_07"]
+    assert marks["rdc_95"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_file_with_few_columns_is_enough(tmp_path, ending):
+    few = pd.DataFrame({"dataset": ["rdc_65"], "model": ["fspn"], "kl_mean": [0.5]})
+    path = tmp_path / f"rows.{ending}"
+    few.to_csv(path, index=False) if ending == "csv" else few.to_parquet(path)
+    table = load_rows(tmp_path, path).table
+    assert table["kl_mean"].tolist() == [0.5]
+    assert table["size_bytes"].isna().all()
+    assert table["label"].tolist() == ["rdc_65/fspn/0"]
+
+
+def test_a_file_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "other.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(RowsError, match="no column 'dataset'"):
+        load_rows(tmp_path, path)
+    with pytest.raises(RowsError, match="no such file"):
+        load_rows(tmp_path, tmp_path / "absent.csv")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "study"),
+    [
+        (None, "reference"),
+        ("smoke", "smoke"),
+        ("thresholds", "reference"),
+        ("my_own", "my_own"),
+    ],
+)
+def test_the_main_study(tmp_path, wanted, study):
+    names = ("smoke", "reference", "thresholds", "my_own")
+    put(tmp_path, [fake.row(experiment=name) for name in names])
+    assert load_rows(tmp_path, study=wanted).study == study
+
+
+def test_an_unknown_study_is_refused(tmp_path):
+    put(tmp_path, [fake.row(experiment="smoke")])
+    with pytest.raises(RowsError, match="'absent'; there are: smoke"):
+        load_rows(tmp_path, study="absent")
+
+
+def test_a_family_is_taken_from_its_own_study_if_the_main_one_lacks_it(rows):
+    smooth = fake.row(experiment="smooth", prefix="smooth")
+    found = rows([fake.row(), smooth, fake.row(experiment="thresholds", label="x")])
+    assert found.main("smooth")["dataset"].tolist() == ["smooth_65"]
+    assert found.main("sparse")["experiment"].tolist() == ["reproduce"]

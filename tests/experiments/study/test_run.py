@@ -1,0 +1,47 @@
+"""The commands, as a user gives them."""
+
+import pytest
+
+from experiments.records.rows import collect
+from tests.experiments.tiny import finish, start
+
+PLAN = "plan={stages: [{seed: [0, 1]}, {seed: [2]}], report: false}"
+
+
+def test_a_sweep_of_hydra_runs_every_job_once(tmp_path):
+    finish(start(tmp_path, "seed=0,1,2", "tracking=none", flags=("-m",)))
+    assert collect(tmp_path / "results")["seed"].tolist() == [0, 1, 2]
+
+
+def test_submitit_runs_a_sweep_on_this_machine(tmp_path):
+    local = ("hydra/launcher=submitit_local", "hydra.launcher.timeout_min=5")
+    finish(start(tmp_path, "seed=0,1", "tracking=none", *local, flags=("-m",)))
+    assert collect(tmp_path / "results")["seed"].tolist() == [0, 1]
+
+
+def test_a_study_shows_its_progress_and_is_resumed_also_under_a_launcher(tmp_path):
+    output = finish(start(tmp_path, PLAN, "study=small", "tracking=none"))
+    lines = [line for line in output.splitlines() if line.startswith("[")]
+    assert [line.split()[0] for line in lines] == ["[1/3]", "[2/3]", "[3/3]"]
+    assert " left" in lines[1]
+    assert "  rdc_07/independent/2  " in lines[2]
+    again = finish(start(tmp_path, PLAN, "study=small", "tracking=none", flags=("-m",)))
+    assert again.count("done before") == 3
+    assert len(collect(tmp_path / "results")) == 3
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("dataset.train_rows=-1", "dataset.train_rows is -1 but must be at least 1"),
+        ("search.grid.alpha=[-1]", "search.grid.alpha is -1 but must be a number of at least 0"),
+        ("model.alfa=1", "alfa"),
+    ],
+)
+def test_a_wrong_setting_stops_at_once_and_names_its_key(tmp_path, override, message):
+    process = start(tmp_path, override, "tracking=none")
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert message in output
+    assert "Traceback" not in output
+    assert not (tmp_path / "results").exists()

@@ -1,0 +1,93 @@
+import math
+import time
+
+import pytest
+
+from experiments.study.search import SearchError, search, settings, time_limit
+from tests.experiments.tiny import Fragile, dataset, fragile
+
+DATA = dataset()
+
+
+def test_settings_is_the_whole_product_without_impossible_thresholds():
+    grid = {"tau_low": [0.1, 0.5], "tau_high": [0.3, 0.7], "alpha": [1, 2]}
+    found = settings(grid)
+    assert len(found) == 6
+    assert all(p["tau_low"] <= p["tau_high"] for p in found)
+    assert settings({}) == [{}]
+    assert settings({"model.tau_low": [0.9], "model.tau_high": [0.2]}) == []
+
+
+def test_the_best_setting_on_validation_rows_wins():
+    alphas = [1e-3, 1.0, 100.0, 1e5]
+    result = search(fragile, {"alpha": alphas}, DATA, seed=0)
+    truth = {
+        a: Fragile(a).fit(DATA.train, DATA.domains).score_samples(DATA.valid).mean() for a in alphas
+    }
+    best = max(truth, key=truth.__getitem__)
+    assert result.best.params == {"alpha": best}
+    assert result.model.alpha == best
+    assert [t.valid_ll for t in result.trials] == pytest.approx(list(truth.values()))
+    assert result.seconds >= result.best.train_seconds > 0
+
+
+def test_a_small_search_is_spread_over_the_grid():
+    grid = {"alpha": [1.0, 2.0, 3.0, 4.0, 5.0]}
+    tried = search(fragile, grid, DATA, 0, max_settings=2).trials
+    assert [t.params["alpha"] for t in tried] == [1.0, 3.0]
+    assert len(search(fragile, grid, DATA, 0, max_settings=9).trials) == 5
+
+
+def test_a_tie_goes_to_the_earlier_setting():
+    assert search(fragile, {"alpha": [2.0, 2]}, DATA, 0).best.number == 0
+
+
+def test_a_failed_trial_is_recorded_and_the_rest_goes_on():
+    seen = []
+    grid = {"fails": [True, False]}
+    result = search(fragile, grid, DATA, seed=0, report=seen.append)
+    assert [t.status for t in seen] == ["failed", "ok"]
+    assert "told to fail" in seen[0].error
+    assert math.isnan(seen[0].valid_ll)
+    assert result.n_failed == 1
+    assert result.best.params == {"fails": False}
+
+
+def test_all_failed_is_an_error_that_says_why():
+    with pytest.raises(SearchError, match=r"all 1 settings failed.*told to fail"):
+        search(fragile, {"fails": [True]}, DATA, seed=0)
+
+
+def test_every_trial_takes_its_turn():
+    turns = []
+
+    class Turn:
+        def __enter__(self):
+            turns.append("in")
+
+        def __exit__(self, *_):
+            turns.append("out")
+
+    search(fragile, {"alpha": [1.0, 2.0]}, DATA, seed=0, turn=Turn)
+    assert turns == ["in", "out"] * 3
+
+
+def test_a_fit_over_its_limit_is_a_timeout():
+    small = dataset(rows=300)
+    started = time.monotonic()
+    with pytest.raises(TimeoutError, match=r"limit of 0\.05 s"):
+        search(lambda p: SlowOn(len(small.train), **p), {}, small, 0, limit_seconds=0.05)
+    assert time.monotonic() - started < 3
+    with time_limit(None):
+        pass
+
+
+class SlowOn(Fragile):
+    def __init__(self, rows, **params):
+        super().__init__(**params)
+        self.rows = rows
+
+    def fit(self, table, domains, seed=0):
+        if len(table) == self.rows:
+            time.sleep(5)
+        return super().fit(table, domains, seed)

@@ -1,0 +1,223 @@
+"""The learner of two-valued columns, against scipy, scikit-learn and enumeration."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import betaln, gammaln
+from sklearn.metrics import mutual_info_score
+
+from fspn import FSPN
+from fspn.learn.binary.build import mixture_node
+from fspn.learn.binary.evidence import STRENGTHS, _log_gamma, _row_evidence, choose_parents
+from fspn.learn.binary.mixture import learn_mixture, log_likelihood
+from fspn.learn.binary.rows import BinaryRows
+from fspn.learn.binary.structure import BinaryNetwork, Family, Limits, learn_structure
+from fspn.model.graph import elimination_order
+from fspn.model.infer import log_probability
+from fspn.model.nodes import Sum
+from fspn.schema.events import CodeRange, Events
+
+
+def chain(n: int, m: int, seed: int, noise: float = 0.1) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    cells = np.empty((n, m), dtype=np.uint8)
+    cells[:, 0] = rng.random(n) < 0.4
+    for v in range(1, m):
+        cells[:, v] = cells[:, v - 1] ^ (rng.random(n) < noise)
+    return cells
+
+
+def clusters(n: int, m: int, k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of a mixture of independent columns, and the true log-likelihood of each."""
+    rng = np.random.default_rng(seed)
+    ones = rng.beta(0.3, 0.3, size=(k, m)).clip(0.03, 0.97)
+    cells = (rng.random((n, m)) < ones[rng.integers(k, size=n)]).astype(np.uint8)
+    logs = np.log(ones) @ cells.T + np.log(1 - ones) @ (1 - cells.T)
+    return cells, np.log(np.exp(logs).mean(axis=0))
+
+
+def states(m: int) -> np.ndarray:
+    return np.array(list(product([0, 1], repeat=m)), dtype=np.uint8)
+
+
+def points(cells: np.ndarray) -> Events:
+    codes = cells.astype(np.int64)
+    return Events(
+        len(cells), {v: CodeRange(codes[:, v], codes[:, v]) for v in range(cells.shape[1])}
+    )
+
+
+def test_distinct_rows_keep_their_counts() -> None:
+    cells = chain(500, 9, 0)
+    rows = BinaryRows.distinct(cells)
+    expected = pd.DataFrame(cells).value_counts()
+    found = {tuple(row): count for row, count in zip(rows.cells, rows.weights, strict=True)}
+    assert found == {key: float(count) for key, count in expected.items()}
+
+
+def test_information_is_that_of_scikit_learn() -> None:
+    cells = chain(20_000, 5, 1)
+    rows = BinaryRows.distinct(cells)
+    found = rows.information(rows, 0.0) / len(cells)
+    for i, j in product(range(5), repeat=2):
+        if i != j:
+            assert found[i, j] == pytest.approx(
+                mutual_info_score(cells[:, i], cells[:, j]), abs=1e-4
+            )
+
+
+@pytest.mark.parametrize("x", [1e-6, 0.02, 0.7, 1.0, 3.3, 6.99, 7.01, 150.0, 1e6])
+def test_log_gamma_is_that_of_scipy(x: float) -> None:
+    assert _log_gamma(x) == pytest.approx(gammaln(x), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(("n", "ones", "below", "strength"), [(10, 3, 0.2, 1), (5.5, 0, 0.9, 8)])
+def test_evidence_is_that_of_a_beta_binomial(
+    n: float, ones: float, below: float, strength: float
+) -> None:
+    a, b = strength * below, strength * (1 - below)
+    expected = betaln(a + ones, b + n - ones) - betaln(a, b)
+    expected -= ones * np.log(below) + (n - ones) * np.log(1 - below)
+    assert _row_evidence(n, ones, below, strength) == pytest.approx(expected, abs=1e-8)
+
+
+def chosen(
+    cells: np.ndarray, child: int, anchors: np.ndarray | None = None
+) -> tuple[list[int], bool, np.ndarray]:
+    rows = BinaryRows.distinct(cells)
+    start, ones = rows.ones
+    others = np.array([v for v in range(cells.shape[1]) if v != child])
+    parents, strengths = np.empty(4, dtype=np.int64), np.empty(4)
+    width, _, anchored, table = choose_parents(
+        rows.columns[child], rows.weights, others, start, ones, rows.means[child],
+        np.empty((0, 2)) if anchors is None else anchors,
+        np.array(STRENGTHS), (3.0, 3.0, 3.0), parents, strengths,
+    )  # fmt: skip
+    assert len(table) == 2**width
+    return parents[:width].tolist(), anchored, table
+
+
+def test_parents_are_those_that_matter() -> None:
+    rng = np.random.default_rng(2)
+    cells = rng.integers(0, 2, size=(4_000, 8)).astype(np.uint8)
+    cells[:, 7] = (cells[:, 2] & cells[:, 5]) ^ (rng.random(4_000) < 0.05)
+    assert sorted(chosen(cells, 7)[0]) == [2, 5]
+
+
+def test_few_rows_are_smoothed_towards_the_rest_of_the_table() -> None:
+    everything = chain(5_000, 6, 11)
+    few = BinaryRows(everything[:30], np.ones(30))
+    anchors = BinaryRows(everything, np.ones(5_000)).without(few, 1)
+    rest = everything[30:]
+    for value in (0, 1):
+        expected = rest[rest[:, 0] == value, 1].mean()
+        assert anchors[0, value] == pytest.approx(expected, abs=1e-3)
+    (parent, *_), anchored, table = chosen(few.cells, 1, anchors)
+    assert anchored
+    assert len(table) == 2
+    assert table == pytest.approx(anchors[parent], abs=0.1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_rounds_to_certain_is_scored_without_a_warning() -> None:
+    """Each rung leaves less to the value that was never seen, until its probability rounds to 0."""
+    cells = np.random.default_rng(2).integers(0, 2, size=(200_000, 5)).astype(np.uint8)
+    cells[:, 4] = cells[:, :4].any(axis=1)
+    parents, _, table = chosen(cells, 4)
+    assert sorted(parents) == [0, 1, 2, 3]
+    assert table.max() == 1.0
+    root = Family((), (), 0.5, None, np.array([0.5]))
+    child = Family(tuple(parents), (1.0,) * 4, 0.5, None, table)
+    network = BinaryNetwork(tuple(range(5)), (*[root] * 4, child))
+    seen, unseen = log_likelihood(network, np.array([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]], np.uint8))
+    assert seen == pytest.approx(4 * np.log(0.5))
+    assert -60 < unseen < -30
+
+
+def test_independent_columns_have_no_parents() -> None:
+    cells = np.random.default_rng(3).integers(0, 2, size=(3_000, 10)).astype(np.uint8)
+    rows = BinaryRows.distinct(cells)
+    families = learn_structure(rows, rows, Limits(6, 8)).families
+    assert sum(len(family.parents) for family in families) <= 1
+
+
+@pytest.mark.parametrize("width", [2, 4, 7])
+def test_no_elimination_is_wider_than_asked(width: int) -> None:
+    rng = np.random.default_rng(4)
+    hidden = rng.normal(size=(3_000, 3)) @ rng.normal(size=(3, 25))
+    cells = (hidden + 0.5 * rng.normal(size=hidden.shape) > 0).astype(np.uint8)
+    rows = BinaryRows.distinct(cells)
+    families = learn_structure(rows, rows, Limits(10, width)).families
+    assert max(len(family.parents) for family in families) > min(width, 3) - 2
+    assert elimination_order([f.parents for f in families], [2] * 25)[1] <= 2**width * 1.0001
+
+
+@pytest.mark.parametrize("n_components", [1, 3])
+def test_nodes_say_what_was_learned_and_sum_to_one(n_components: int) -> None:
+    cells, _ = clusters(1_500, 9, 3, 5)
+    rng = np.random.default_rng(0)
+    mixture = learn_mixture(BinaryRows.distinct(cells), n_components, Limits(4, 6), rng)
+    root = mixture_node(mixture, range(9))
+    found = log_probability(root, points(states(9)))
+    assert found == pytest.approx(mixture.log_likelihood(states(9)), abs=1e-5)
+    assert np.exp(found).sum() == pytest.approx(1.0, abs=1e-9)
+
+
+def test_clusters_are_found_by_the_default_learner() -> None:
+    cells, _ = clusters(4_000, 40, 4, 6)
+    fresh, truth = cells[3_000:], clusters(4_000, 40, 4, 6)[1][3_000:]
+    model = FSPN().fit(cells[:3_000])
+    alone = FSPN(n_components=1).fit(cells[:3_000])
+    assert isinstance(model.root_, Sum)
+    assert model.score(fresh) > alone.score(fresh)
+    assert model.score(fresh) > truth.mean() - 0.6
+
+
+def test_answers_equal_enumeration() -> None:
+    cells = chain(2_000, 8, 7)
+    model = FSPN(n_components=2).fit(cells)
+    mass = np.exp(model.score_samples(states(8)))
+    picked = (states(8)[:, 1] == 1) & (states(8)[:, 6] == 0)
+    both = mass[picked & (states(8)[:, 4] == 1)].sum() / mass[picked].sum()
+    assert model.conditional({4: 1}, {1: 1, 6: 0}) == pytest.approx(both, abs=1e-12)
+
+
+def test_same_seed_same_model(tmp_path) -> None:
+    cells, _ = clusters(800, 12, 3, 8)
+    first, second = (FSPN(random_state=5).fit(cells) for _ in range(2))
+    assert (first.score_samples(cells) == second.score_samples(cells)).all()
+    first.save(tmp_path / "model.fspn")
+    loaded = FSPN.load(tmp_path / "model.fspn")
+    assert (loaded.score_samples(cells) == first.score_samples(cells)).all()
+
+
+def test_constant_columns_and_unseen_values() -> None:
+    table = pd.DataFrame(chain(300, 4, 9), columns=list("abcd"))
+    table["always"] = 7
+    table["never one"] = 0
+    model = FSPN().fit(table, domains={"never one": [0, 1]})
+    assert model.probability({"always": 7}) == pytest.approx(1.0)
+    assert 0 < model.probability({"never one": 1}) < 0.01
+
+
+def test_thresholds_keep_the_general_learner() -> None:
+    with pytest.raises(ValueError, match="with the default preset, thresholds"):
+        FSPN(tau_high=0.5, n_components=2).fit(chain(500, 5, 10))
+
+
+def test_components_need_two_valued_columns() -> None:
+    table = pd.DataFrame({"a": [0, 1, 2] * 20, "b": [0, 1, 1] * 20})
+    with pytest.raises(ValueError, match="n_components=3 is for tables whose columns have two"):
+        FSPN(n_components=3).fit(table)
+    with pytest.raises(ValueError, match="n_components=0 must be a whole number of at least 1"):
+        FSPN(n_components=0).fit(table[["b"]].assign(c=table["b"]))
+
+
+def test_one_row_is_enough() -> None:
+    model = FSPN().fit(np.array([[0, 1, 1]]), domains=[[0, 1]] * 3)
+    assert np.exp(model.score_samples(states(3))).sum() == pytest.approx(1.0)
+    assert model.score_samples([[0, 1, 1]]) > np.log(0.5**3)

@@ -1,0 +1,114 @@
+"""fspn <- baselines <- experiments, and heavy libraries where they belong."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FORBIDDEN = {
+    "fspn": {"baselines", "experiments", "hydra", "omegaconf", "mlflow", "spn", "tests"},
+    "baselines": {"experiments", "hydra", "omegaconf", "mlflow", "tests"},
+    "experiments": {"tests"},
+}
+LAZY = {"torch", "pomegranate", "spn", "pyagrum", "pgmpy", "mlflow"}
+
+
+def modules(package):
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def imported(nodes):
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield str(node.module).split(".")[0]
+
+
+def all_imports(path):
+    return set(imported(ast.walk(ast.parse(path.read_text()))))
+
+
+def imports_at_load(path):
+    """Imports that run when the module is imported: everything outside functions."""
+    todo, found = [ast.parse(path.read_text())], []
+    while todo:
+        node = todo.pop()
+        found.append(node)
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            todo.extend(child for child in ast.iter_child_nodes(node) if not _type_checking(node))
+    return set(imported(found))
+
+
+def _type_checking(node):
+    return isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_imports_go_one_way(package):
+    files = modules(package)
+    assert files
+    wrong = {str(f.relative_to(ROOT)): all_imports(f) & FORBIDDEN[package] for f in files}
+    assert not {f: w for f, w in wrong.items() if w}
+
+
+ROOMS = {
+    "schema": set(),
+    "model": {"schema"},
+    "learn": {"schema", "model"},
+    "engine": {"schema", "model"},
+    "validate": {"schema", "model"},
+    "draw": {"schema", "model"},
+    "io": {"schema", "model", "validate"},
+    "ask": {"schema", "model", "engine"},
+    "convert": {"schema", "model", "estimator"},
+}
+"""What each room of `fspn` may import of the others."""
+
+
+def rooms_of(path):
+    """The rooms of `fspn` that a module imports anywhere, lazily or not."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    names = [a.name for n in nodes if isinstance(n, ast.Import) for a in n.names]
+    names += [str(n.module) for n in nodes if isinstance(n, ast.ImportFrom) and n.level == 0]
+    return {name.split(".")[1] for name in names if name.startswith("fspn.")}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_of_the_library_import_in_one_direction(room):
+    files = modules(f"fspn/{room}")
+    assert files
+    wrong = {str(f.relative_to(ROOT)): rooms_of(f) - ROOMS[room] - {room} for f in files}
+    assert not {f: w for f, w in wrong.items() if w}
+
+
+def test_every_room_is_listed():
+    found = {f.parent.name for f in (ROOT / "fspn").glob("*/__init__.py")}
+    assert found == set(ROOMS)
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_every_package_says_what_it_is_for(package):
+    for init in (ROOT / package).rglob("__init__.py"):
+        text = ast.get_docstring(ast.parse(init.read_text()))
+        assert text, init
+
+
+def test_only_tracking_imports_mlflow():
+    users = {f.name for p in FORBIDDEN for f in modules(p) if "mlflow" in all_imports(f)}
+    assert users == {"tracking.py"}
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_heavy_peers_are_imported_where_they_are_used_only(package):
+    loaded = {str(f.relative_to(ROOT)): imports_at_load(f) & LAZY for f in modules(package)}
+    assert not {f: names for f, names in loaded.items() if names}
+
+
+def test_the_walk_sees_what_it_should(tmp_path):
+    source = "import a.b\nif x:\n    from c import d\ndef f():\n    import mlflow\n"
+    path = tmp_path / "m.py"
+    path.write_text(source)
+    assert imports_at_load(path) == {"a", "c"}
+    assert all_imports(path) == {"a", "c", "mlflow"}
