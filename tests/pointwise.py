@@ -29,7 +29,7 @@ def row_mass(node: Node, rows: np.ndarray) -> np.ndarray:
     if isinstance(node, Sum):
         return node.weights @ np.array([row_mass(child, rows) for child in node.children])
     if isinstance(node, TableSplit):
-        table = node.ladder.table(rows[:, list(node.given)])
+        table = node.cpt.table(rows[:, list(node.given)])
         return table[np.arange(len(rows)), rows[:, node.variable]]
     if isinstance(node, Split):
         return _split(node, rows)

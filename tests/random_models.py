@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from fspn.model.cpt.backoff import CountRung, Ladder, OffsetRung
+from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
@@ -92,17 +92,17 @@ class ModelMaker:
 
     def table(self, variable: int, given: list[int]) -> TableSplit:
         sizes = tuple(self.sizes[v] for v in given)
-        rungs = []
+        levels = []
         if self.rng.random() < 0.3:
-            rungs.append(self.offset(variable, given))
+            levels.append(self.offset(variable, given))
         else:
             widths = sorted({int(self.rng.integers(1, len(given) + 1)), len(given)})
-            rungs += [self.counts(variable, sizes[:width]) for width in widths]
+            levels += [self.counts(variable, sizes[:width]) for width in widths]
         return TableSplit(
-            variable, tuple(given), Ladder(self.categorical(variable).p, tuple(rungs))
+            variable, tuple(given), BackoffTable(self.categorical(variable).p, tuple(levels))
         )
 
-    def counts(self, variable: int, sizes: tuple[int, ...]) -> CountRung:
+    def counts(self, variable: int, sizes: tuple[int, ...]) -> CountLevel:
         cells = [
             (key, code)
             for key, code in product(range(int(np.prod(sizes))), range(self.sizes[variable]))
@@ -110,10 +110,10 @@ class ModelMaker:
         ] or [(0, 0)]
         keys, codes = np.array(cells).T
         counts = self.rng.integers(1, 9, size=len(keys))
-        return CountRung.from_cells(keys, codes, counts, sizes, float(self.rng.choice([0.1, 2.0])))
+        return CountLevel.from_cells(keys, codes, counts, sizes, float(self.rng.choice([0.1, 2.0])))
 
-    def offset(self, variable: int, given: list[int]) -> OffsetRung:
-        return OffsetRung(
+    def offset(self, variable: int, given: list[int]) -> LinearLaw:
+        return LinearLaw(
             tuple(np.arange(self.sizes[v]) for v in given),
             np.arange(self.sizes[variable]),
             self.rng.integers(-1, 3, size=len(given)),

@@ -177,7 +177,7 @@ class _Maker:
         if isinstance(node, UniLeaf):
             return [node.dist.family.replace("_", " ")]
         if isinstance(node, TableSplit):
-            return [f"{node.ladder.n_parameters} parameters"]
+            return [f"{node.cpt.n_parameters} parameters"]
         return [_multivariate(node)] if isinstance(node, MultiLeaf) else []
 
     def _edges(self, node: Node) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fspn.engine.pools import PoolWriter
-from fspn.model.cpt.backoff import Rows, Rung
+from fspn.model.cpt.backoff import BackoffLevel, Rows
 from fspn.model.cpt.full import FullTable
 from fspn.model.graph import elimination_order, topological_order
 from fspn.model.leaves.categorical import Categorical
@@ -118,21 +118,19 @@ def _variable(pool: PoolWriter, part: TableSplit | UniLeaf, places: dict[int, in
         assert isinstance(part.dist, Categorical)
         base = pool.numbers_at(part.dist.p)
         return pool.record(part.variable, len(part.dist.p), base, 0, 0)
-    ladder = part.ladder
-    base = pool.numbers_at(ladder.base)
-    rungs = [entry for rung in ladder.rungs for entry in _rung(pool, rung, len(ladder.base))]
+    cpt = part.cpt
+    base = pool.numbers_at(cpt.base)
+    levels = [entry for level in cpt.levels for entry in _level(pool, level, len(cpt.base))]
     parents = [
-        entry
-        for v, size in zip(part.given, ladder.sizes, strict=True)
-        for entry in (places[v], size)
+        entry for v, size in zip(part.given, cpt.sizes, strict=True) for entry in (places[v], size)
     ]
-    head = (part.variable, len(ladder.base), base, len(part.given), len(ladder.rungs))
-    return pool.record(*head, *parents, *rungs)
+    head = (part.variable, len(cpt.base), base, len(part.given), len(cpt.levels))
+    return pool.record(*head, *parents, *levels)
 
 
-def _rung(pool: PoolWriter, rung: Rung | FullTable, size: int) -> tuple[int, ...]:
-    rows = rung.rows
-    cells = int(np.prod([float(size) for size in rung.sizes]))
+def _level(pool: PoolWriter, level: BackoffLevel | FullTable, size: int) -> tuple[int, ...]:
+    rows = level.rows
+    cells = int(np.prod([float(size) for size in level.sizes]))
     if cells <= MAX_INDEX:
         dense = np.full(cells, -1, dtype=np.int32)
         dense[rows.keys] = np.arange(len(rows.keys))
@@ -143,7 +141,7 @@ def _rung(pool: PoolWriter, rung: Rung | FullTable, size: int) -> tuple[int, ...
         raise NotCompilable("a table with more than 2^31 rows")
     start, codes = pool.table_at(rows.start), pool.table_at(rows.codes)
     share, tail = pool.numbers_at(rows.share), pool.numbers_at(rows.tail)
-    head = (rung.width, index, keys, len(rows.keys), start, codes, share, tail)
+    head = (level.width, index, keys, len(rows.keys), start, codes, share, tail)
     return (*head, *_listed(pool, rows, size))
 
 

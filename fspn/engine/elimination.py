@@ -16,6 +16,7 @@ from fspn.engine.kernels import (
     FIRST_PARENT,
     HIGH,
     KEPT,
+    LEVELS,
     LINK,
     LOW,
     MAX_DIMS,
@@ -27,7 +28,6 @@ from fspn.engine.kernels import (
     PARENTS,
     RANK,
     RESULT,
-    RUNGS,
     SIZE,
     TABLES,
     TINY,
@@ -180,7 +180,7 @@ def _sum_out(ints, tables, numbers, V, F, W, block, v, n_factors, dims, buffer, 
     sparse = driver == v
     if driver >= 0 and not sparse:
         var = ints[block + VARIABLES + driver]
-        sparse = _only_parents(ints, V, F, v, var) and ints[var + RUNGS] <= MAX_PLACES - 2
+        sparse = _only_parents(ints, V, F, v, var) and ints[var + LEVELS] <= MAX_PLACES - 2
         if not sparse:
             top = _write(ints, tables, numbers, V, F, W, block, driver, n_factors, buffer, top)
             if top < 0:

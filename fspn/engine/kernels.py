@@ -26,11 +26,11 @@ from fspn.engine.numba_cache import stamp_of_kernels, stamped
 
 UNI_LEAF, PRODUCT, SUM, FACTORIZE, BLOCK, JOINT = range(6)
 
-# Places in a block's record, in a variable's record, and in the record of one rung.
+# Places in a block's record, in a variable's record, and in the record of one level.
 SIZE, EXTERNAL, ORDER, VARIABLES = 1, 2, 3, 4
-GLOBAL, CODES, BASE, PARENTS, RUNGS, FIRST_PARENT = range(6)
+GLOBAL, CODES, BASE, PARENTS, LEVELS, FIRST_PARENT = range(6)
 WIDTH, INDEX, KEYS, N_ROWS, STARTS, SYMBOLS, SHARES, TAILS = range(8)
-BY_SYMBOL, SYMBOL_KEYS, SYMBOL_SHARES, RUNG = 8, 9, 10, 11
+BY_SYMBOL, SYMBOL_KEYS, SYMBOL_SHARES, LEVEL_RECORD = 8, 9, 10, 11
 
 MAX_DIMS = 24
 
@@ -88,12 +88,12 @@ def new_state(k):
 
 
 @kernel()
-def row_of(ints, tables, rung, key):
-    """The row of a rung for a key, or -1."""
-    if ints[rung + INDEX] >= 0:
-        return tables[ints[rung + INDEX] + key]
-    first = ints[rung + KEYS]
-    low, end = first, first + ints[rung + N_ROWS]
+def row_of(ints, tables, level, key):
+    """The row of a level for a key, or -1."""
+    if ints[level + INDEX] >= 0:
+        return tables[ints[level + INDEX] + key]
+    first = ints[level + KEYS]
+    low, end = first, first + ints[level + N_ROWS]
     high = end
     while low < high:
         middle = (low + high) >> 1

@@ -16,14 +16,14 @@ from fspn.engine.kernels import (
     FIRST,
     FIRST_PARENT,
     HIGH,
+    LEVEL_RECORD,
+    LEVELS,
     LINK,
     LOW,
     MAX_DIMS,
     PARENTS,
     PLACE,
     REORDER,
-    RUNG,
-    RUNGS,
     SHARES,
     SPARE,
     STARTS,
@@ -119,7 +119,7 @@ def sum_dense(V, F, W, v, head, dims, n, start, buffer):
 def sum_child(ints, tables, numbers, V, F, W, x, var, message, n_other, others, dims, top, buffer):
     """Sum x out of M[others, x] P(x | u), reading the table of x sparsely.
 
-    Level 0 is the base row times M; every rung refines it on the parents that it adds.
+    Level 0 is the base row times M; every level refines it on the parents that it adds.
     Returns (start, number of dimensions, new top); a negative top asks for more.
     """
     low, high = V[LOW, x], V[HIGH, x]
@@ -137,13 +137,13 @@ def sum_child(ints, tables, numbers, V, F, W, x, var, message, n_other, others, 
         for j in range(width):
             total += numbers[base + j] * buffer[message + c * width + j]
         buffer[below + c] = total
-    rung = var + FIRST_PARENT + 2 * ints[var + PARENTS]
+    level = var + FIRST_PARENT + 2 * ints[var + PARENTS]
     lower = len(F) - SPARE
-    for _ in range(ints[var + RUNGS]):
+    for _ in range(ints[var + LEVELS]):
         n_lower = n
         for d in range(n):
             F[lower, FIRST + d] = F[dims, FIRST + d]
-        for p in range(ints[rung + WIDTH]):
+        for p in range(ints[level + WIDTH]):
             u = ints[var + FIRST_PARENT + 2 * p]
             if V[HIGH, u] > V[LOW, u]:
                 if n == MAX_DIMS:
@@ -154,20 +154,20 @@ def sum_child(ints, tables, numbers, V, F, W, x, var, message, n_other, others, 
         if top > len(buffer):
             return 0, 0, -top
         loop_over(V, F, W, dims, n)
-        follow_key(ints, V, F, W, 0, dims, n, var, ints[rung + WIDTH])
+        follow_key(ints, V, F, W, 0, dims, n, var, ints[level + WIDTH])
         follow_factor(V, F, W, 1, dims, n, lower, n_lower)
         follow_factor(V, F, W, 2, dims, n, others, n_other)
-        _refine(ints, tables, numbers, W, rung, n, low, high, message, below, here, cells, buffer)
+        _refine(ints, tables, numbers, W, level, n, low, high, message, below, here, cells, buffer)
         below = here
-        rung += RUNG
+        level += LEVEL_RECORD
     return below, n, top
 
 
 @kernel(fastmath=REORDER)
-def _refine(ints, tables, numbers, W, rung, n, low, high, message, below, here, cells, buffer):
-    """One rung of :func:`sum_child`; the places are the key, the cell below, and the row of M."""
-    symbols, shares = ints[rung + SYMBOLS], ints[rung + SHARES]
-    starts, tails, width = ints[rung + STARTS], ints[rung + TAILS], high - low + 1
+def _refine(ints, tables, numbers, W, level, n, low, high, message, below, here, cells, buffer):
+    """One level of :func:`sum_child`; the places are the key, the cell below, and the row of M."""
+    symbols, shares = ints[level + SYMBOLS], ints[level + SHARES]
+    starts, tails, width = ints[level + STARTS], ints[level + TAILS], high - low + 1
     extent = W[EXTENT, n - 1] if n > 0 else 1
     key_step = W[STEP, n - 1] if n > 0 else 0
     lower_step = W[STEP + 1, n - 1] if n > 0 else 0
@@ -176,7 +176,7 @@ def _refine(ints, tables, numbers, W, rung, n, low, high, message, below, here, 
         key, lower, other = W[PLACE, 0], below + W[PLACE, 1], W[PLACE, 2]
         for c in range(line, line + extent):
             value = buffer[lower]
-            row = row_of(ints, tables, rung, key)
+            row = row_of(ints, tables, level, key)
             if row >= 0:
                 value *= numbers[tails + row]
                 source = message + width * other - low
@@ -210,45 +210,47 @@ def sum_parent(
             n_rest += 1
     F[loop, FIRST + n_rest] = v
     rest, rest_cells = top, count_cells(V, F, loop, n_rest)
-    step, n_rungs = stride_of(V, F, dims, n, x), ints[var + RUNGS]
+    step, n_levels = stride_of(V, F, dims, n, x), ints[var + LEVELS]
     loop_over(V, F, W, loop, n_rest + 1)
     follow_factor(V, F, W, 0, loop, n_rest + 1, others, n_other + 1)
     follow_factor(V, F, W, 1, loop, n_rest + 1, dims, n)
-    rung = var + FIRST_PARENT + 2 * ints[var + PARENTS]
-    for r in range(n_rungs):
-        follow_key(ints, V, F, W, 2 + r, loop, n_rest + 1, var, ints[rung + RUNG * r + WIDTH])
+    level = var + FIRST_PARENT + 2 * ints[var + PARENTS]
+    for r in range(n_levels):
+        follow_key(
+            ints, V, F, W, 2 + r, loop, n_rest + 1, var, ints[level + LEVEL_RECORD * r + WIDTH]
+        )
     for c in range(rest, rest + rest_cells):
         target = start + W[PLACE, 1] - low * step
         gathered = 0.0
         for y in range(W[EXTENT, n_rest]):
             weight = buffer[message + W[PLACE, 0] + y]
-            for r in range(n_rungs - 1, -1, -1):
+            for r in range(n_levels - 1, -1, -1):
                 key = W[PLACE, 2 + r] + y * W[STEP + 2 + r, n_rest]
                 weight = _spread(
-                    ints, tables, numbers, rung + RUNG * r, key, weight, low, high, target, step,
-                    buffer,
+                    ints, tables, numbers, level + LEVEL_RECORD * r, key, weight, low, high,
+                    target, step, buffer,
                 )  # fmt: skip
             gathered += weight
         buffer[c] = gathered
         base = ints[var + BASE]
         for symbol in range(low, high + 1):
             buffer[target + symbol * step] += gathered * numbers[base + symbol]
-        next_line(W, n_rest + 1, 2 + n_rungs)
+        next_line(W, n_rest + 1, 2 + n_levels)
     return top + rest_cells
 
 
 @kernel()
-def _spread(ints, tables, numbers, rung, key, weight, low, high, target, step, buffer):
+def _spread(ints, tables, numbers, level, key, weight, low, high, target, step, buffer):
     """Add a weighted row's entries to the result; returns the weight of its tail."""
-    row = row_of(ints, tables, rung, key)
+    row = row_of(ints, tables, level, key)
     if row < 0:
         return weight
-    symbols, shares, line = ints[rung + SYMBOLS], ints[rung + SHARES], ints[rung + STARTS] + row
+    symbols, shares, line = ints[level + SYMBOLS], ints[level + SHARES], ints[level + STARTS] + row
     for e in range(tables[line], tables[line + 1]):
         symbol = tables[symbols + e]
         if low <= symbol <= high:
             buffer[target + symbol * step] += weight * numbers[shares + e]
-    return weight * numbers[ints[rung + TAILS] + row]
+    return weight * numbers[ints[level + TAILS] + row]
 
 
 @kernel(fastmath=REORDER)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fspn.io.container import ModelFileError, pack, unpack, write_atomically
-from fspn.model.cpt.backoff import CountRung, Ladder, OffsetRung
+from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
 from fspn.model.cpt.full import FullTable
 from fspn.model.leaves.base import State
 from fspn.model.leaves.categorical import Categorical
@@ -45,8 +45,8 @@ FAMILIES: dict[str, Any] = {
         GaussianMixture,
         Histogram,
         SparseJoint,
-        CountRung,
-        OffsetRung,
+        CountLevel,
+        LinearLaw,
         FullTable,
     )
 }
@@ -151,7 +151,7 @@ class _Writer:
             regions = [[[v, *_cell(c)] for v, c in region.items()] for region in node.regions]
             return ["split", regions]
         if isinstance(node, TableSplit):
-            return ["table", node.variable, list(node.given), self._ladder(node.ladder)]
+            return ["table", node.variable, list(node.given), self._cpt(node.cpt)]
         return ["factorize"]
 
     def _multivariate(self, node: MultiLeaf) -> Record:
@@ -161,10 +161,10 @@ class _Writer:
             return ["independent", [self.family(part) for part in node.dist.parts]]
         return ["family", self.family(node.dist)]
 
-    def _ladder(self, ladder: Ladder | FullTable) -> Record:
-        if isinstance(ladder, FullTable):
-            return ["full", self.family(ladder)]
-        return ["ladder", self.array(ladder.base), [self.family(rung) for rung in ladder.rungs]]
+    def _cpt(self, cpt: BackoffTable | FullTable) -> Record:
+        if isinstance(cpt, FullTable):
+            return ["full", self.family(cpt)]
+        return ["ladder", self.array(cpt.base), [self.family(level) for level in cpt.levels]]
 
 
 def _cell(cell: Cell) -> Record:
@@ -257,10 +257,10 @@ class _Reader:
     def _table(self, stack: list[Node], variable: Any, given: list[Any], record: Record) -> Node:
         kind, *rest = record
         if kind == "full":
-            ladder = self.family(rest[0])
+            cpt = self.family(rest[0])
         else:
-            ladder = Ladder(self.array(rest[0]), tuple(self.family(rung) for rung in rest[1]))
-        return TableSplit(_index(variable), tuple(_index(v) for v in given), ladder)
+            cpt = BackoffTable(self.array(rest[0]), tuple(self.family(level) for level in rest[1]))
+        return TableSplit(_index(variable), tuple(_index(v) for v in given), cpt)
 
     def _factorize(self, stack: list[Node]) -> Node:
         return Factorize(*_pop(stack, 2))

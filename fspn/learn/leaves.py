@@ -9,7 +9,7 @@ import numpy as np
 from fspn.learn.network.cell_counts import CodedTable
 from fspn.learn.network.order_search import learn_network
 from fspn.learn.network.score import LocalScores
-from fspn.learn.network.tables import base_row, fit_ladder
+from fspn.learn.network.tables import base_row, fit_cpt
 from fspn.learn.partition import kmeans, row_features
 from fspn.learn.slices import Slice
 from fspn.model.infer import log_probability
@@ -139,8 +139,8 @@ def fit_network(
     node = parts[0] if len(parts) == 1 else Product(tuple(parts))
     for v in network.order:
         if network.parents[v]:
-            ladder, parents = fit_ladder(table, scores, v, network.parents[v], alpha)
-            right = TableSplit(variables[v], tuple(variables[p] for p in parents), ladder)
+            cpt, parents = fit_cpt(table, scores, v, network.parents[v], alpha)
+            right = TableSplit(variables[v], tuple(variables[p] for p in parents), cpt)
             node = Factorize(node, right)
     return node
 

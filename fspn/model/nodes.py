@@ -15,7 +15,7 @@ from itertools import product
 
 import numpy as np
 
-from fspn.model.cpt.backoff import Ladder
+from fspn.model.cpt.backoff import BackoffTable
 from fspn.model.cpt.full import FullTable
 from fspn.model.leaves.base import Multivariate, Univariate
 from fspn.model.leaves.categorical import Categorical
@@ -106,13 +106,13 @@ class TableSplit:
 
     Arguments:
         variable: The variable that is modelled.
-        given: The conditioning variables C, in the ladder's order.
-        ladder: The rows of the table: smoothed and sparse, or full.
+        given: The conditioning variables C, in the cpt's order.
+        cpt: The rows of the table: smoothed and sparse, or full.
     """
 
     variable: int
     given: tuple[int, ...]
-    ladder: Ladder | FullTable
+    cpt: BackoffTable | FullTable
 
     @property
     def scope(self) -> frozenset[int]:
@@ -190,8 +190,8 @@ def leaves_of(right: Node) -> Iterator[tuple[Region, MultiLeaf]]:
 
 def expand(node: TableSplit) -> Split:
     """The split node and the multi-leaves that a table stands for."""
-    configurations = np.array(list(product(*(range(size) for size in node.ladder.sizes))))
-    rows = node.ladder.table(configurations.reshape(len(configurations), len(node.given)))
+    configurations = np.array(list(product(*(range(size) for size in node.cpt.sizes))))
+    rows = node.cpt.table(configurations.reshape(len(configurations), len(node.given)))
     regions = tuple(
         {variable: Span(int(c), int(c)) for variable, c in zip(node.given, cells, strict=True)}
         for cells in configurations
@@ -218,5 +218,5 @@ def _own_parameters(node: Node) -> int:
     if isinstance(node, UniLeaf | MultiLeaf):
         return node.dist.n_parameters
     if isinstance(node, TableSplit):
-        return node.ladder.n_parameters
+        return node.cpt.n_parameters
     return len(node.weights) - 1 if isinstance(node, Sum) else 0

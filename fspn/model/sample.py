@@ -81,7 +81,7 @@ def _draw_table(
 ) -> np.ndarray:
     given = np.column_stack([columns[variable][rows] for variable in node.given]).astype(np.int64)
     configurations, which = np.unique(given, axis=0, return_inverse=True)
-    cumulative = np.cumsum(node.ladder.table(configurations), axis=1)
+    cumulative = np.cumsum(node.cpt.table(configurations), axis=1)
     cumulative /= cumulative[:, -1:]
     uniform = rng.random((len(rows), 1))
     return (cumulative[which.ravel()] <= uniform).sum(axis=1)

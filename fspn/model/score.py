@@ -73,11 +73,11 @@ class _Scorer:
 
     def _table(self, node: TableSplit, rows: np.ndarray) -> np.ndarray:
         key = np.zeros(len(rows), dtype=np.int64)
-        for variable, size in zip(node.given, node.ladder.sizes, strict=True):
+        for variable, size in zip(node.given, node.cpt.sizes, strict=True):
             key = key * size + self.columns[variable][rows]
         keys, which = np.unique(key, return_inverse=True)
-        configurations = np.column_stack(np.unravel_index(keys, node.ladder.sizes))
-        table = log_of(node.ladder.table(configurations))
+        configurations = np.column_stack(np.unravel_index(keys, node.cpt.sizes))
+        table = log_of(node.cpt.table(configurations))
         return table[which.ravel(), self.columns[node.variable][rows]]
 
 

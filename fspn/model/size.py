@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fspn.model.cpt.backoff import Ladder
+from fspn.model.cpt.backoff import BackoffTable
 from fspn.model.cpt.full import FullTable
 from fspn.model.leaves.base import bytes_of
 from fspn.model.leaves.independent import Independent
@@ -28,7 +28,7 @@ def _own_bytes(node: Node) -> int:
     if isinstance(node, MultiLeaf):
         return POINTER * len(node.variables) + _multivariate_bytes(node)
     if isinstance(node, TableSplit):
-        return POINTER * (1 + len(node.given)) + _table_bytes(node.ladder)
+        return POINTER * (1 + len(node.given)) + _table_bytes(node.cpt)
     if isinstance(node, Sum):
         return node.weights.nbytes
     if isinstance(node, Split):
@@ -36,9 +36,9 @@ def _own_bytes(node: Node) -> int:
     return 0
 
 
-def _table_bytes(ladder: Ladder | FullTable) -> int:
-    rungs = sum(bytes_of(rung.state()) for rung in ladder.rungs)
-    return rungs if isinstance(ladder, FullTable) else rungs + ladder.base.nbytes
+def _table_bytes(cpt: BackoffTable | FullTable) -> int:
+    levels = sum(bytes_of(level.state()) for level in cpt.levels)
+    return levels if isinstance(cpt, FullTable) else levels + cpt.base.nbytes
 
 
 def _multivariate_bytes(node: MultiLeaf) -> int:

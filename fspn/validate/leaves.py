@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from fspn.model.cpt.backoff import CountRung, Ladder, OffsetRung, Rows, Rung
+from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw, Rows
 from fspn.model.cpt.full import FullTable
 from fspn.model.leaves.base import Univariate
 from fspn.model.leaves.categorical import Categorical
@@ -128,14 +128,14 @@ def table_faults(node: TableSplit, domain: Domain) -> Iterator[str]:
         yield "a table that names a continuous variable without bins"
     elif not sizes:
         yield "a table without conditioning variables; a uni-leaf says the same"
-    elif len(node.ladder.base) != size:
-        yield f"rows of {len(node.ladder.base)} codes for a variable of {size}"
-    elif node.ladder.sizes != sizes:
-        yield f"a table for {node.ladder.sizes} parent codes; the parents have {sizes}"
-    elif isinstance(node.ladder, FullTable):
-        yield from _full_faults(node.ladder)
+    elif len(node.cpt.base) != size:
+        yield f"rows of {len(node.cpt.base)} codes for a variable of {size}"
+    elif node.cpt.sizes != sizes:
+        yield f"a table for {node.cpt.sizes} parent codes; the parents have {sizes}"
+    elif isinstance(node.cpt, FullTable):
+        yield from _full_faults(node.cpt)
     else:
-        yield from _ladder_faults(node.ladder, sizes)
+        yield from _cpt_faults(node.cpt, sizes)
 
 
 def _full_faults(table: FullTable) -> Iterator[str]:
@@ -147,43 +147,43 @@ def _full_faults(table: FullTable) -> Iterator[str]:
         yield "a row of the table has a negative probability, or sums to more than 1"
 
 
-def _ladder_faults(ladder: Ladder, sizes: tuple[int, ...]) -> Iterator[str]:
-    yield from share_faults(ladder.base, "the probabilities that the table backs off to")
-    for rung in ladder.rungs:
-        if rung.sizes != sizes[: rung.width]:
-            yield f"a rung for {rung.sizes} parent codes; the parents have {sizes}"
+def _cpt_faults(cpt: BackoffTable, sizes: tuple[int, ...]) -> Iterator[str]:
+    yield from share_faults(cpt.base, "the probabilities that the table backs off to")
+    for level in cpt.levels:
+        if level.sizes != sizes[: level.width]:
+            yield f"a level for {level.sizes} parent codes; the parents have {sizes}"
             return
-        faults = list(_rung_faults(rung, len(ladder.base)))
-        yield from faults or _row_faults(rung.rows, sizes[: rung.width], len(ladder.base))
+        faults = list(_level_faults(level, len(cpt.base)))
+        yield from faults or _row_faults(level.rows, sizes[: level.width], len(cpt.base))
 
 
-def _rung_faults(rung: Rung, size: int) -> Iterator[str]:
-    if isinstance(rung, OffsetRung):
-        yield from _offset_faults(rung, size)
-    elif not rung.alpha >= 0 or not (rung.counts >= 0).all():
+def _level_faults(level: BackoffLevel, size: int) -> Iterator[str]:
+    if isinstance(level, LinearLaw):
+        yield from _offset_faults(level, size)
+    elif not level.alpha >= 0 or not (level.counts >= 0).all():
         yield "negative counts or a negative strength of smoothing"
     else:
-        yield from _layout_faults(rung)
+        yield from _layout_faults(level)
 
 
-def _layout_faults(rung: CountRung) -> Iterator[str]:
-    n = len(rung.codes)
-    if len(rung.start) != len(rung.keys) + 1 or len(rung.counts) != n or n == 0:
+def _layout_faults(level: CountLevel) -> Iterator[str]:
+    n = len(level.codes)
+    if len(level.start) != len(level.keys) + 1 or len(level.counts) != n or n == 0:
         yield "a table whose rows, codes and counts do not fit"
-    elif rung.start[0] != 0 or rung.start[-1] != n or not (np.diff(rung.start) > 0).all():
+    elif level.start[0] != 0 or level.start[-1] != n or not (np.diff(level.start) > 0).all():
         yield "a table whose rows do not cover its entries"
 
 
-def _offset_faults(rung: OffsetRung, size: int) -> Iterator[str]:
-    sorted_arrays = (*rung.parent_values, rung.child_values, rung.offsets)
-    if len(rung.child_values) != size or len(rung.coefficients) != rung.width:
+def _offset_faults(level: LinearLaw, size: int) -> Iterator[str]:
+    sorted_arrays = (*level.parent_values, level.child_values, level.offsets)
+    if len(level.child_values) != size or len(level.coefficients) != level.width:
         yield "an offset law whose values or coefficients do not fit its variables"
     elif not all((np.diff(array) > 0).all() for array in sorted_arrays):
         yield "an offset law whose values are not sorted"
-    elif len(rung.noise) != len(rung.offsets) or not 0 <= rung.epsilon <= 1:
+    elif len(level.noise) != len(level.offsets) or not 0 <= level.epsilon <= 1:
         yield "an offset law whose noise or share does not fit"
     else:
-        yield from share_faults(rung.noise, "the noise of an offset law")
+        yield from share_faults(level.noise, "the noise of an offset law")
 
 
 def _row_faults(rows: Rows, sizes: tuple[int, ...], size: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from fspn.learn.binary.mixture import Mixture
 from fspn.learn.binary.rows import BinaryRows
 from fspn.learn.binary.structure import BinaryNetwork, Family
-from fspn.model.cpt.backoff import CountRung, Ladder, shrink
+from fspn.model.cpt.backoff import BackoffTable, CountLevel, shrink
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.nodes import Factorize, Node, Product, Sum, TableSplit, UniLeaf
 
@@ -39,14 +39,14 @@ def _chain(network: BinaryNetwork, rows: BinaryRows, scope: Sequence[int]) -> No
         family = network.families[v]
         if family.parents:
             given = tuple(scope[p] for p in family.parents)
-            node = Factorize(node, TableSplit(scope[v], given, _ladder(family, v, rows)))
+            node = Factorize(node, TableSplit(scope[v], given, _cpt(family, v, rows)))
     return node
 
 
-def _ladder(family: Family, v: int, rows: BinaryRows) -> Ladder:
-    """One rung of counts per parent."""
+def _cpt(family: Family, v: int, rows: BinaryRows) -> BackoffTable:
+    """One level of counts per parent."""
     place = np.zeros(len(rows.cells), dtype=np.int64)
-    rungs = []
+    levels = []
     for width, (parent, strength) in enumerate(zip(family.parents, family.strengths, strict=True)):
         place = 2 * place + rows.columns[parent]
         counts: np.ndarray = np.bincount(
@@ -57,9 +57,11 @@ def _ladder(family: Family, v: int, rows: BinaryRows) -> Ladder:
             strength = NOTHING
         cells = np.flatnonzero(counts > NOTHING)
         sizes = (2,) * (width + 1)
-        rung = CountRung.from_cells(cells // 2, cells % 2, _compact(counts[cells]), sizes, strength)
-        rungs.append(rung)
-    return Ladder(_row(family.base), tuple(rungs))
+        level = CountLevel.from_cells(
+            cells // 2, cells % 2, _compact(counts[cells]), sizes, strength
+        )
+        levels.append(level)
+    return BackoffTable(_row(family.base), tuple(levels))
 
 
 def _compact(counts: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ that of a beta-binomial; b is the probability of a one below:
 .. math:: \Delta(u) = \ln \frac{B(\alpha b + n_1, \alpha (1-b) + n_0)}{B(\alpha b, \alpha (1-b))}
           - n_1 \ln b - n_0 \ln (1 - b)
 
-The strength :math:`\alpha` of every rung is the one of most evidence, and a parent must bring more
+The strength :math:`\alpha` of every level is the one of most evidence, and a parent must bring more
 than a fixed price. Counts may be fractions of rows.
 """
 
@@ -124,9 +124,9 @@ def choose_parents(
         strengths: The strengths of smoothing to choose from.
         prices: What a first parent, one with an anchor, and a further one must bring.
         parents: Filled with the parents.
-        chosen: Filled with the strengths of their rungs.
+        chosen: Filled with the strengths of their levels.
 
-    Returns the number of parents, the evidence they bring less their price, whether the first rung
+    Returns the number of parents, the evidence they bring less their price, whether the first level
     is smoothed towards its anchor, and the probability of a one for every configuration of the
     parents (the first parent is the highest digit).
     """

@@ -33,7 +33,7 @@ class Limits:
     Arguments:
         max_parents: At most so many parents per variable.
         width: At most so many variables in a clique.
-        strengths: The strengths of smoothing that a rung may have.
+        strengths: The strengths of smoothing that a level may have.
     """
 
     max_parents: int
@@ -47,9 +47,9 @@ class Family:
 
     Arguments:
         parents: In the order in which they were found.
-        strengths: The strength of the smoothing of each rung.
+        strengths: The strength of the smoothing of each level.
         base: The probability of a one without parents.
-        anchor: What the two rows of the first rung are smoothed towards; None = the base.
+        anchor: What the two rows of the first level are smoothed towards; None = the base.
         ones: The probability of a one per configuration of the parents.
     """
 

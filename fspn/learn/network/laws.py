@@ -3,7 +3,7 @@ r"""Laws: a variable as an integer combination of its parents plus noise of one 
 .. math:: x = \sum_j c_j u_j + \epsilon, \qquad \epsilon \sim N
 
 The coefficients are those of least squares where they are close to whole numbers. A law becomes an
-:class:`fspn.model.cpt.backoff.OffsetRung`.
+:class:`fspn.model.cpt.backoff.LinearLaw`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ with :math:`u'` one parent fewer and :math:`B_{u'}` its smoothed rows. A parent 
 has a gain of about 0 and is refused by the price :math:`\lambda`.
 
 A second family is scored beside the table: the child as an integer combination of its parents plus
-noise of one law (:class:`fspn.model.cpt.backoff.OffsetRung`), paid for by BIC.
+noise of one law (:class:`fspn.model.cpt.backoff.LinearLaw`), paid for by BIC.
 """
 
 from __future__ import annotations

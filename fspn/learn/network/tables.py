@@ -1,4 +1,4 @@
-r"""Fitting the conditional table of one variable: which rungs, and how strongly smoothed.
+r"""Fitting the conditional table of one variable: which levels, and how strongly smoothed.
 
 Every choice is made by the leave-one-out likelihood, which follows from the counts alone: without
 one of its own occurrences a cell of count n in a row of N has the probability
@@ -15,7 +15,7 @@ import numpy as np
 from fspn.learn.network.cell_counts import CodedTable
 from fspn.learn.network.counting import code_counts, count_filled
 from fspn.learn.network.score import LocalScores
-from fspn.model.cpt.backoff import CountRung, Ladder, OffsetRung, Rung, shrink
+from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw, shrink
 
 ALPHAS = np.geomspace(0.02, 500.0, 14)
 
@@ -49,14 +49,14 @@ def count_cells(
     return Cells(keys, codes, filled.counts, totals)
 
 
-def fit_ladder(
+def fit_cpt(
     table: CodedTable,
     scores: LocalScores,
     child: int,
     parents: tuple[int, ...],
     alpha: float | None,
-) -> tuple[Ladder, tuple[int, ...]]:
-    """The ladder with the best leave-one-out likelihood, and its parents in the ladder's order.
+) -> tuple[BackoffTable, tuple[int, ...]]:
+    """The cpt with the best leave-one-out likelihood, and its parents in the cpt's order.
 
     Arguments:
         table: The coded rows.
@@ -66,12 +66,12 @@ def fit_ladder(
         alpha: The strength of the smoothing; None = chosen by leave-one-out.
     """
     ordered = tuple(sorted(parents, key=lambda p: -scores.score(child, (p,))))
-    fits = [_count_ladder(table, child, ordered, alpha)]
-    offset = _offset_rung(table, scores, child, ordered)
+    fits = [_count_cpt(table, child, ordered, alpha)]
+    offset = _offset_level(table, scores, child, ordered)
     if offset is not None:
-        fits += _offset_ladders(table, child, ordered, offset, alpha)
+        fits += _offset_cpts(table, child, ordered, offset, alpha)
     best = max(fits, key=lambda fit: fit.likelihood)
-    return Ladder(base_row(table, child, alpha), best.rungs), ordered
+    return BackoffTable(base_row(table, child, alpha), best.levels), ordered
 
 
 def base_row(table: CodedTable, child: int, alpha: float | None) -> np.ndarray:
@@ -83,16 +83,16 @@ def base_row(table: CodedTable, child: int, alpha: float | None) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Fit:
-    rungs: tuple[Rung, ...]
+    levels: tuple[BackoffLevel, ...]
     likelihood: float
 
 
-def _count_ladder(
+def _count_cpt(
     table: CodedTable, child: int, parents: tuple[int, ...], alpha: float | None
 ) -> _Fit:
-    """One rung per number of parents, from the strongest parent to all of them."""
+    """One level per number of parents, from the strongest parent to all of them."""
     below = _base_left_out(table, child, alpha)
-    rungs: list[Rung] = []
+    levels: list[BackoffLevel] = []
     likelihood = -np.inf
     previous: tuple[np.ndarray, np.ndarray] | None = None
     for width in range(1, len(parents) + 1):
@@ -103,16 +103,16 @@ def _count_ladder(
             flat = cells.keys // sizes[-1] * table.sizes[child] + cells.codes
             inherited = previous[1][np.searchsorted(previous[0], flat)]
         strength, left_out, likelihood = _choose_alpha(cells, inherited, alpha)
-        rungs.append(_rung(cells, sizes, strength))
+        levels.append(_level(cells, sizes, strength))
         previous = (cells.keys * table.sizes[child] + cells.codes, left_out)
-    return _Fit(tuple(rungs), likelihood)
+    return _Fit(tuple(levels), likelihood)
 
 
-def _offset_ladders(
+def _offset_cpts(
     table: CodedTable,
     child: int,
     parents: tuple[int, ...],
-    offset: OffsetRung,
+    offset: LinearLaw,
     alpha: float | None,
 ) -> list[_Fit]:
     """The offset law alone, and with rows of counts on top of it."""
@@ -120,7 +120,7 @@ def _offset_ladders(
     inherited = _offset_left_out(table, child, offset, cells)
     alone = _Fit((offset,), float(cells.counts @ np.log(inherited)))
     strength, _, likelihood = _choose_alpha(cells, inherited, alpha)
-    return [alone, _Fit((offset, _rung(cells, sizes, strength)), likelihood)]
+    return [alone, _Fit((offset, _level(cells, sizes, strength)), likelihood)]
 
 
 def _cells(
@@ -131,8 +131,8 @@ def _cells(
     return count_cells(table.codes[child], table.sizes[child], codes, sizes), sizes
 
 
-def _rung(cells: Cells, sizes: tuple[int, ...], alpha: float) -> CountRung:
-    return CountRung.from_cells(cells.keys, cells.codes, shrink(cells.counts), sizes, alpha)
+def _level(cells: Cells, sizes: tuple[int, ...], alpha: float) -> CountLevel:
+    return CountLevel.from_cells(cells.keys, cells.codes, shrink(cells.counts), sizes, alpha)
 
 
 def _base_left_out(table: CodedTable, child: int, alpha: float | None) -> np.ndarray:
@@ -156,9 +156,9 @@ def _choose_alpha(
     return best
 
 
-def _offset_rung(
+def _offset_level(
     table: CodedTable, scores: LocalScores, child: int, parents: tuple[int, ...]
-) -> OffsetRung | None:
+) -> LinearLaw | None:
     coefficients = scores.laws.coefficients(child, parents)
     if coefficients is None:
         return None
@@ -169,7 +169,7 @@ def _offset_rung(
     singletons = int((counts == 1).sum())
     values = [table.values[v] for v in (*parents, child)]
     *parent_values, child_values = (np.asarray(v, dtype=np.int64) for v in values)
-    return OffsetRung(
+    return LinearLaw(
         tuple(parent_values),
         child_values,
         coefficients,
@@ -179,7 +179,7 @@ def _offset_rung(
     )
 
 
-def _offset_left_out(table: CodedTable, child: int, offset: OffsetRung, cells: Cells) -> np.ndarray:
+def _offset_left_out(table: CodedTable, child: int, offset: LinearLaw, cells: Cells) -> np.ndarray:
     """The left-out probability of each cell under the offset law."""
     parents = np.column_stack(np.unravel_index(cells.keys, offset.sizes))
     residual = offset.child_values[cells.codes] - offset.centre(parents)

@@ -1,4 +1,4 @@
-r"""Conditional distributions of one coded variable given others, as a ladder of back-off rungs.
+r"""Conditional distributions of one coded variable given others, as a cpt of back-off levels.
 
 The multi-leaves under a split node that has one region per value of its conditioning variables
 are the rows of a conditional table. Most of the cells of such a table are never seen, so a row is
@@ -44,13 +44,13 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class CountRung:
-    r"""Rows of counts, smoothed towards the rung below.
+class CountLevel:
+    r"""Rows of counts, smoothed towards the level below.
 
     .. math:: P(x \mid u) = \frac{n_{xu} + \alpha P_{below}(x)}{n_u + \alpha}
 
     Arguments:
-        sizes: The numbers of codes of the parents in use, a prefix of the ladder's.
+        sizes: The numbers of codes of the parents in use, a prefix of the cpt's.
         keys: The sorted keys of the rows that hold data.
         start: Where each row begins; one more entry than rows.
         codes: The child's codes.
@@ -74,7 +74,7 @@ class CountRung:
         counts: np.ndarray,
         sizes: tuple[int, ...],
         alpha: float,
-    ) -> CountRung:
+    ) -> CountLevel:
         """From the filled cells of a table, sorted by key and code."""
         row_key, start = np.unique(keys, return_index=True)
         start = np.append(start, len(keys)).astype(np.int32)
@@ -116,21 +116,21 @@ class CountRung:
         }
 
     @classmethod
-    def from_state(cls, state: State) -> CountRung:
+    def from_state(cls, state: State) -> CountLevel:
         sizes = tuple(int(size) for size in state["sizes"])
         alpha = float(state["alpha"][0])
         return cls(sizes, state["keys"], state["start"], state["codes"], state["counts"], alpha)
 
 
 @dataclass(frozen=True)
-class OffsetRung:
+class LinearLaw:
     r"""The child is an integer combination of its parents plus noise of one law everywhere.
 
     .. math:: P(x \mid u) = (1 - \epsilon) \frac{N(x - \sum_i c_i u_i)}{Z(u)}
               + \epsilon P_{below}(x)
 
     with x and u the *values*, not the codes; Z sums N over the child's domain, and where Z is 0
-    the rung below answers alone.
+    the level below answers alone.
 
     Arguments:
         parent_values: The values of each parent's codes.
@@ -138,7 +138,7 @@ class OffsetRung:
         coefficients: One integer per parent.
         offsets: The sorted support of the noise.
         noise: The probability of each offset.
-        epsilon: The share of the rung below.
+        epsilon: The share of the level below.
     """
 
     parent_values: tuple[np.ndarray, ...]
@@ -208,7 +208,7 @@ class OffsetRung:
         }
 
     @classmethod
-    def from_state(cls, state: State) -> OffsetRung:
+    def from_state(cls, state: State) -> LinearLaw:
         *parents, child = np.split(state["values"], np.cumsum(state["lengths"])[:-1])
         epsilon = float(state["epsilon"][0])
         return cls(
@@ -216,36 +216,36 @@ class OffsetRung:
         )
 
 
-Rung = CountRung | OffsetRung
+BackoffLevel = CountLevel | LinearLaw
 
 
 @dataclass(frozen=True)
-class Ladder:
+class BackoffTable:
     """The conditional distribution of a child given its parents.
 
     Arguments:
-        base: :math:`P_0`, the distribution that the first rung backs off to.
-        rungs: From few parents to all of them; each uses a prefix of the parents.
+        base: :math:`P_0`, the distribution that the first level backs off to.
+        levels: From few parents to all of them; each uses a prefix of the parents.
     """
 
     base: np.ndarray
-    rungs: tuple[Rung, ...]
+    levels: tuple[BackoffLevel, ...]
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """The numbers of codes of the parents."""
-        return self.rungs[-1].sizes
+        return self.levels[-1].sizes
 
     def table(self, parents: np.ndarray) -> np.ndarray:
         r"""The rows :math:`P(\cdot | u)` for configurations of shape (n, number of parents)."""
         table = np.tile(self.base, (len(parents), 1))
-        for rung in self.rungs:
-            table = rung.refine(table, parents)
+        for level in self.levels:
+            table = level.refine(table, parents)
         return table
 
     @property
     def n_parameters(self) -> int:
-        return len(self.base) - 1 + sum(rung.n_parameters for rung in self.rungs)
+        return len(self.base) - 1 + sum(level.n_parameters for level in self.levels)
 
 
 def row_keys(parents: list[np.ndarray], sizes: tuple[int, ...]) -> np.ndarray:

@@ -19,7 +19,7 @@ from fspn.model.leaves.base import State
 
 @dataclass(frozen=True)
 class FullTable:
-    """A ladder with a single rung that knows every row.
+    """A cpt with a single level that knows every row.
 
     Arguments:
         free: The entries of each row but one, shape (sizes of the parents, codes - 1).
@@ -57,8 +57,8 @@ class FullTable:
         return np.zeros(self.free.shape[-1] + 1)
 
     @property
-    def rungs(self) -> tuple[FullTable, ...]:
-        """The table itself, as the only rung."""
+    def levels(self) -> tuple[FullTable, ...]:
+        """The table itself, as the only level."""
         return (self,)
 
     @cached_property

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from fspn import FSPN
 from fspn.io.container import DIGEST_BYTES, HEAD, MAGIC, ModelFileError, pack, unpack
 from fspn.io.model_file import load_model, save_model
-from fspn.model.cpt.backoff import CountRung, Ladder, OffsetRung
+from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
 from fspn.model.cpt.full import FullTable
 from fspn.model.infer import log_probability
 from fspn.model.leaves.categorical import Categorical
@@ -59,7 +59,7 @@ def everything() -> tuple[Domain, Node]:
         )
     )
     bars = Histogram(np.array([0.0, 1.0, 4.0]), np.array([0.5, 0.5]), _one(2.0), 0.01)
-    rung = CountRung(
+    level = CountLevel(
         (3,),
         np.array([0, 2], dtype=np.uint8),
         np.array([0, 2, 3], dtype=np.int32),
@@ -67,7 +67,7 @@ def everything() -> tuple[Domain, Node]:
         np.array([9, 1, 300], dtype=np.uint16),
         0.7,
     )
-    law = OffsetRung(
+    law = LinearLaw(
         (np.array([-3, 0, 2**40]),),
         np.array([0, 1, 2]),
         np.array([1]),
@@ -76,7 +76,7 @@ def everything() -> tuple[Domain, Node]:
         0.125,
     )
     node: Node = Product((UniLeaf(0, Categorical(np.array([0.2, 0.3, 0.5]))), _reals(bars)))
-    node = Factorize(node, TableSplit(1, (0,), Ladder(np.full(3, 1 / 3), (law, rung))))
+    node = Factorize(node, TableSplit(1, (0,), BackoffTable(np.full(3, 1 / 3), (law, level))))
     table = FullTable.from_probabilities(np.array([[0.0, 0.5, 0.5], [1, 0, 0], [0.2, 0.2, 0.6]]))
     node = Factorize(node, TableSplit(2, (1,), table))
     return domain, Factorize(node, _groups())

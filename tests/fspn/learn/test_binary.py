@@ -124,7 +124,7 @@ def test_few_rows_are_smoothed_towards_the_rest_of_the_table() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_what_rounds_to_certain_is_scored_without_a_warning() -> None:
-    """Each rung leaves less to the value that was never seen, until its probability rounds to 0."""
+    """Each level leaves less to the unseen value, until its probability rounds to 0."""
     cells = np.random.default_rng(2).integers(0, 2, size=(200_000, 5)).astype(np.uint8)
     cells[:, 4] = cells[:, :4].any(axis=1)
     parents, _, table = chosen(cells, 4)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fspn.model.cpt.backoff import CountRung, Ladder, OffsetRung
+from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
 from fspn.model.cpt.full import FullTable
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.continuous import GaussianMixture, Histogram
@@ -45,8 +45,8 @@ def multi(v: int) -> MultiLeaf:
     return MultiLeaf((v,), Independent((even(v),)))
 
 
-def table(ladder: Ladder | FullTable, given: tuple[int, ...] = (0,)) -> TableSplit:
-    return TableSplit(1, given, ladder)
+def table(cpt: BackoffTable | FullTable, given: tuple[int, ...] = (0,)) -> TableSplit:
+    return TableSplit(1, given, cpt)
 
 
 def full(sizes: tuple[int, ...] = (3,), codes: int = 4) -> FullTable:
@@ -62,7 +62,7 @@ def halves(variable: int, first: Cell, second: Cell) -> Split:
     return Split(({variable: first}, {variable: second}), (multi(1), multi(1)))
 
 
-def rung(**changes: object) -> CountRung:
+def level(**changes: object) -> CountLevel:
     fields = {
         "sizes": (3,),
         "keys": np.array([0, 2]),
@@ -71,10 +71,10 @@ def rung(**changes: object) -> CountRung:
         "counts": np.array([5, 1, 2]),
         "alpha": 0.5,
     }
-    return CountRung(**{**fields, **changes})  # type: ignore[arg-type]
+    return CountLevel(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def offset(**changes: object) -> OffsetRung:
+def offset(**changes: object) -> LinearLaw:
     fields = {
         "parent_values": (np.arange(3),),
         "child_values": np.arange(4),
@@ -83,11 +83,11 @@ def offset(**changes: object) -> OffsetRung:
         "noise": np.array([0.25, 0.75]),
         "epsilon": 0.1,
     }
-    return OffsetRung(**{**fields, **changes})  # type: ignore[arg-type]
+    return LinearLaw(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def ladder(*rungs: CountRung | OffsetRung, base: np.ndarray | None = None) -> Ladder:
-    return Ladder(np.full(4, 0.25) if base is None else base, rungs)
+def cpt(*levels: CountLevel | LinearLaw, base: np.ndarray | None = None) -> BackoffTable:
+    return BackoffTable(np.full(4, 0.25) if base is None else base, levels)
 
 
 def joint(**changes: object) -> SparseJoint:
@@ -108,8 +108,8 @@ PROPER = {
     "product": Product((leaf(0), leaf(1), leaf(2), REAL)),
     "full table": with_right(table(full())),
     "two parents": with_right(table(full((3, 2)), (0, 2))),
-    "count ladder": with_right(table(ladder(rung()))),
-    "offset ladder": with_right(table(ladder(offset(), rung()))),
+    "count cpt": with_right(table(cpt(level()))),
+    "offset cpt": with_right(table(cpt(offset(), level()))),
     "spans": with_right(halves(0, Span(0, 1), Span(2, 2))),
     "codes": with_right(halves(0, Codes(frozenset([0, 2])), Codes(frozenset([1])))),
     "reals": with_right(halves(3, Interval(-np.inf, 1.5), Interval(1.5, np.inf))),
@@ -233,31 +233,31 @@ FAULTY: dict[str, tuple[Node, str]] = {
         r"root\.right: a row of the table has a negative",
     ),
     "base": (
-        with_right(table(ladder(rung(), base=np.array([0.25, 0.25, 0.25, 0.2])))),
+        with_right(table(cpt(level(), base=np.array([0.25, 0.25, 0.25, 0.2])))),
         r"root\.right: the probabilities that the table backs off to sum to 0.95",
     ),
     "keys out of range": (
-        with_right(table(ladder(rung(keys=np.array([0, 3]))))),
+        with_right(table(cpt(level(keys=np.array([0, 3]))))),
         r"root\.right: a table with rows outside",
     ),
     "keys unsorted": (
-        with_right(table(ladder(rung(keys=np.array([2, 0]))))),
+        with_right(table(cpt(level(keys=np.array([2, 0]))))),
         r"root\.right: a table whose rows are not sorted",
     ),
     "codes out of range": (
-        with_right(table(ladder(rung(codes=np.array([0, 4, 1]))))),
+        with_right(table(cpt(level(codes=np.array([0, 4, 1]))))),
         r"root\.right: a table with codes outside",
     ),
     "codes unsorted": (
-        with_right(table(ladder(rung(codes=np.array([3, 0, 1]))))),
+        with_right(table(cpt(level(codes=np.array([3, 0, 1]))))),
         r"root\.right: a table with a row whose codes",
     ),
     "rows do not cover": (
-        with_right(table(ladder(rung(start=np.array([0, 2, 9]))))),
+        with_right(table(cpt(level(start=np.array([0, 2, 9]))))),
         r"root\.right: a table whose rows do not cover",
     ),
     "offset noise": (
-        with_right(table(ladder(offset(noise=np.array([0.5, 0.6]))))),
+        with_right(table(cpt(offset(noise=np.array([0.5, 0.6]))))),
         r"root\.right: the noise of an offset law sum to 1.1",
     ),
     "joint codes": (
