@@ -116,15 +116,32 @@ class Histogram:
 
 def fit_continuous(values: np.ndarray, alpha: float, seed: int) -> Univariate:
     """The Gaussian mixture or histogram with the lowest BIC."""
-    values = np.asarray(values, dtype=np.float64)
-    if len(values) > MAX_FIT_ROWS:
-        chosen = np.random.default_rng(seed).choice(len(values), MAX_FIT_ROWS, replace=False)
-        values = values[np.sort(chosen)]
-    candidates: list[Univariate] = [_single_gaussian(values)]
+    values = _some(values, seed)
     distinct = len(np.unique(values))
-    candidates += [_mixture(values, k) for k in range(2, MAX_COMPONENTS + 1) if distinct > 3 * k]
-    candidates += [_histogram(values, bins, alpha) for bins in HISTOGRAM_BINS if distinct > bins]
+    histograms = [_histogram(values, bins, alpha) for bins in HISTOGRAM_BINS if distinct > bins]
+    candidates: list[Univariate] = [*_mixtures(values), *histograms]
     return min(candidates, key=lambda candidate: _bic(candidate, values))
+
+
+def fit_gaussians(values: np.ndarray, alpha: float, seed: int) -> Univariate:
+    """The Gaussian mixture with the lowest BIC, as Section 5 has it; nothing is smoothed."""
+    values = _some(values, seed)
+    return min(_mixtures(values), key=lambda candidate: _bic(candidate, values))
+
+
+def _some(values: np.ndarray, seed: int) -> np.ndarray:
+    """All values, or a sample where there are many."""
+    values = np.asarray(values, dtype=np.float64)
+    if len(values) <= MAX_FIT_ROWS:
+        return values
+    chosen = np.random.default_rng(seed).choice(len(values), MAX_FIT_ROWS, replace=False)
+    return values[np.sort(chosen)]
+
+
+def _mixtures(values: np.ndarray) -> list[GaussianMixture]:
+    distinct = len(np.unique(values))
+    sizes = [k for k in range(2, MAX_COMPONENTS + 1) if distinct > 3 * k]
+    return [_single_gaussian(values), *(_mixture(values, k) for k in sizes)]
 
 
 def _bic(candidate: Univariate, values: np.ndarray) -> float:
