@@ -112,15 +112,17 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ fitting
 
-    def fit(self, X: Any, domains: Domains = None, y: Any = None) -> FSPN:
+    def fit(self, X: Any, y: Any = None, *, domains: Domains = None) -> FSPN:
         """Learn structure and parameters.
 
         Arguments:
             X: A DataFrame, or a two-dimensional array (its columns are named 0, 1, 2, ...).
+            y: Ignored: scikit-learn passes targets here.
             domains: Per discrete column, values beyond those seen in ``X``: a dictionary, or a
                 list with one entry (values or None) per column.
-            y: Ignored; scikit-learn passes it, also in the place of ``domains``.
         """
+        if isinstance(y, Mapping):
+            raise TypeError("the second argument of fit is y; write fit(X, domains={...})")
         table = as_table(X)
         domain, root = learn_model(table, domains, self.get_params(deep=False))
         self._adopt(domain, root, as_frame=isinstance(X, pd.DataFrame))

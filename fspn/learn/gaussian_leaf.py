@@ -21,7 +21,7 @@ from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.continuous import GaussianMixture
 from fspn.model.nodes import Node, Product, Sum, UniLeaf, count_parameters
 
-SIZES = (1, 2, 4, 8, 16)
+SIZES = (1, 2, 4, 8)
 MIN_ROWS_PER_COMPONENT = 20
 MAX_FIT_ROWS = 5_000
 EM_STEPS = 30

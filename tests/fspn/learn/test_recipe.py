@@ -107,7 +107,7 @@ def slice_of(table: pd.DataFrame) -> Slice:
 def test_reals_are_gaussian_mixtures() -> None:
     """A uniform column, which a histogram would fit better, is a mixture of normals."""
     rng = np.random.default_rng(0)
-    found = fit_gaussians(rng.uniform(size=20_000), 0.1, 0)
+    found = fit_gaussians(rng.uniform(size=3_000), 0.1, 0)
     assert found.family == "gaussian_mixture"
     x = rng.normal(size=2000)
     table = pd.DataFrame({"x": x, "y": 2 * x + 0.1 * rng.normal(size=2000)})
