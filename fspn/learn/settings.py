@@ -30,7 +30,7 @@ class Preset:
         tau_high: From it on, highly correlated.
         oracle: The independence oracle.
         group: How a highly correlated group is modelled.
-        bins: Whether continuous variables are handled in cells.
+        bins: Whether reals and columns of many values are handled in cells.
     """
 
     tau_low: float
@@ -73,6 +73,8 @@ def check_params(params: Mapping[str, Any]) -> None:
         if not isinstance(params[name], bool | np.bool_ | int):
             raise ValueError(f"{name}={params[name]!r} must be True or False")
     _whole("n_jobs", params["n_jobs"], 1)
+    if params["max_bins"] is not None:
+        _whole("max_bins", params["max_bins"], 2)
     if params["n_components"] is not None:
         _whole("n_components", params["n_components"], 1)
 
