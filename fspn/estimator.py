@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from fspn.ask.methods import Questions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
+from fspn.engine.interpret import Interpreter
 from fspn.learn.fit import learn_model, plain_params
 from fspn.model.counting import Census, census
 from fspn.model.nodes import Node, count_parameters
@@ -161,12 +162,24 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
     def _build_engine(self) -> None:
         try:
             program = compile_fspn(self.root_, [v.size for v in self.domain_.variables])
-            self._engine = Engine(program, self.domain_, self.n_jobs)
+            self._compiled: Engine | None = Engine(program, self.domain_, self.n_jobs)
         except NotCompilable:
-            self._engine = None
+            self._compiled = None
+        self._interpreter = Interpreter(self.root_, [v.size for v in self.domain_.variables])
+
+    def compile_kernels(self) -> FSPN:
+        """Compile what answers questions now, rather than beside the first of them.
+
+        About a minute where numba's cache is empty, next to nothing otherwise.
+        """
+        self._check_fitted()
+        if self._compiled is not None:
+            self._compiled.compile_kernels()
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in super().__getstate__().items() if k != "_engine"}
+        rebuilt = ("_compiled", "_interpreter")
+        return {k: v for k, v in super().__getstate__().items() if k not in rebuilt}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
