@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from baselines.base import DensityModel, Footprint, ImpossibleEvidence
+from baselines.distinct import compact
 from baselines.encoding import FREE
 from baselines.trees.counts import PairCounts
 from baselines.trees.kernels import edge_counts, log_boxes, log_scores, spanning_tree
@@ -89,12 +90,6 @@ class Trees:
         edges = self.edges
         found = log_boxes(first, last, edges.parents, edges.order, self.tables, edges.cards)
         return found + np.log(self.weights)
-
-
-def compact(codes: np.ndarray) -> np.ndarray:
-    """Codes in the smallest integers that hold them, row by row."""
-    kind = np.uint8 if codes.max(initial=0) < 256 else np.int32
-    return np.ascontiguousarray(codes, dtype=kind)
 
 
 class TreeMixture(DensityModel):
