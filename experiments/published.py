@@ -11,7 +11,6 @@ time; what is recorded is not run again unless `--force` is given. Settings are 
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import time
 from collections.abc import Sequence
