@@ -23,6 +23,8 @@ from baselines.decision_trees.kernels import best_splits, split_counts, split_co
 
 log = logging.getLogger(__name__)
 REPORT_SECONDS = 20.0
+PATIENCE = 1.5
+"""The search ends once this many times the splits of the best validation likelihood are made."""
 
 
 @dataclass
@@ -117,6 +119,8 @@ class Search:
             gained += self._split(leaf, column, step)
             if gained > best:
                 best, best_step = gained, step
+            if step > PATIENCE * best_step + len(self.cards):
+                break
         return best_step
 
     def _add(self, target: int, leaf: Open) -> int:
