@@ -89,6 +89,19 @@ class Footprint:
         size = sum(int(a.nbytes) for a in arrays) + INDEX_BYTES * (n_nodes + links)
         return cls(n_nodes, free, size)
 
+    @classmethod
+    def mixture(cls, parts: Sequence[Footprint]) -> Footprint:
+        """A sum node over the parts, with its weights; a single part is itself."""
+        if len(parts) == 1:
+            return parts[0]
+        weights = np.full((1, len(parts)), 1.0 / len(parts))
+        own = cls.of(1, [weights], links=len(parts))
+        return cls(
+            own.n_nodes + sum(p.n_nodes for p in parts),
+            own.n_parameters + sum(p.n_parameters for p in parts),
+            own.size_bytes + sum(p.size_bytes for p in parts),
+        )
+
 
 class DensityModel(ABC):
     r"""A joint distribution \(P(X_1, \dots, X_m)\) over discrete columns, learned from a table.
