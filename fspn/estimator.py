@@ -156,6 +156,40 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         if "root_" in state:
             self._build_engine()
 
+    # ------------------------------------------------------------------ questions in SQL
+
+    def probability(self, lower: Any, upper: Any = None) -> Any:
+        """The probability of events; also of SQL conditions, ``"age > 30 AND sex = 'F'"``.
+
+        Arguments:
+            lower: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, the
+                lower sides of closed boxes, or SQL: a condition, a ``SELECT count(*)``, a list.
+            upper: The upper sides, where ``lower`` is an array. NaN or an infinity = no constraint.
+        """
+        if upper is None and _is_sql(lower):
+            self._check_fitted()
+            from fspn.sql import probabilities, read_condition
+
+            conditions = [read_condition(text) for text in _listed(lower)]
+            values = probabilities(self.domain_, conditions, self._log_probability)
+            return float(values[0]) if isinstance(lower, str) else values
+        return super().probability(lower, upper)
+
+    def conditional(self, query: Any, evidence: Any, strict: bool = False) -> Any:
+        """The probability of ``query`` given ``evidence``, in the forms of :meth:`probability`.
+
+        Boxes are given as a pair ``(lower, upper)``, SQL as two conditions. One value of a
+        continuous column is evidence by its density. Evidence of probability zero gives NaN and a
+        warning, or an error where ``strict`` is set.
+        """
+        if isinstance(query, str) and isinstance(evidence, str):
+            both, given = self.probability([f"({query}) AND ({evidence})", evidence])
+            if given > 0:
+                return float(both / given)
+            self._impossible_evidence(strict)
+            return float("nan")
+        return super().conditional(query, evidence, strict)
+
     # ------------------------------------------------------------------ files and sizes
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -196,3 +230,14 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
             for v in self.domain_.variables
             if v.bins is not None
         )
+
+
+def _is_sql(asked: Any) -> bool:
+    """Whether a question is one SQL text or a list of them."""
+    if isinstance(asked, list | tuple):
+        return bool(asked) and all(isinstance(each, str) for each in asked)
+    return isinstance(asked, str)
+
+
+def _listed(texts: str | Sequence[str]) -> Sequence[str]:
+    return [texts] if isinstance(texts, str) else texts

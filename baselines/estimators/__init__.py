@@ -1,0 +1,1 @@
+"""Estimators of query sizes on real tables."""
