@@ -14,7 +14,8 @@ from fspn.ask.methods import Questions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
 from fspn.learn.fit import learn_model, plain_params
-from fspn.model.nodes import Node, count_nodes, count_parameters
+from fspn.model.counting import Census, census
+from fspn.model.nodes import Node, count_parameters
 from fspn.model.size import size_bytes
 from fspn.schema.domain import Domain, as_table
 
@@ -33,14 +34,15 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         tau_high: From this dependence on they count as highly correlated; above 1 switches
             factorize off, which leaves a tree-structured sum-product network.
         preset: ``"default"``, the learner of ``docs/learning.md``, or ``"paper"``, the paper's
-            own recipe: RDC, 0.3 / 0.7, k-means, greedy splitting.
+            own recipe to the letter (``docs/paper.md``): RDC, 0.3 / 0.7, k-means, greedy splitting,
+            multi-dimensional Dirichlets and Gaussian mixtures.
         min_rows: Slices of fewer rows are not partitioned any further; None = 1%, at least 50.
         alpha: Strength of the smoothing; None = by leave-one-out likelihood where possible.
         oracle: ``"rdc"``, ``"corrected"`` or an object with a ``matrix`` method.
         cluster: ``"kmeans"`` or a function.
         split: ``"greedy"``, ``"kmeans_grid"`` or a function.
         group: ``"tables"`` or ``"split"``, how a highly correlated group is modelled.
-        multi_leaf: ``"auto"``, ``"joint"``, ``"tree"`` or ``"mixture"``.
+        multi_leaf: ``"auto"``, the preset's own, or ``"joint"``, ``"tree"`` or ``"mixture"``.
         n_clusters: Children of a sum node; 1 = no sum nodes.
         max_parents: Conditioning variables per table, at most. None = 4, and 8 where all columns
             have two values.
@@ -48,7 +50,8 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
             and 4,096 where all columns have two values.
         n_components: Children of the root sum node, learned by EM, where all columns have two
             values; None = chosen on held-out rows.
-        offsets: Whether a table may be an integer combination of its parents plus noise.
+        offsets: Whether a table may be an integer combination of its parents plus noise; never
+            in the paper's preset.
         kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"continuous"``) where its
             type does not tell.
         n_jobs: Threads that share a batch of queries.
@@ -109,15 +112,17 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ fitting
 
-    def fit(self, X: Any, domains: Domains = None, y: Any = None) -> FSPN:
+    def fit(self, X: Any, y: Any = None, *, domains: Domains = None) -> FSPN:
         """Learn structure and parameters.
 
         Arguments:
             X: A DataFrame, or a two-dimensional array (its columns are named 0, 1, 2, ...).
+            y: Ignored: scikit-learn passes targets here.
             domains: Per discrete column, values beyond those seen in ``X``: a dictionary, or a
                 list with one entry (values or None) per column.
-            y: Ignored; scikit-learn passes it, also in the place of ``domains``.
         """
+        if isinstance(y, Mapping):
+            raise TypeError("the second argument of fit is y; write fit(X, domains={...})")
         table = as_table(X)
         domain, root = learn_model(table, domains, self.get_params(deep=False))
         self._adopt(domain, root, as_frame=isinstance(X, pd.DataFrame))
@@ -214,8 +219,21 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
 
     @property
     def n_nodes_(self) -> int:
-        """The number of nodes; see :func:`fspn.model.nodes.count_nodes`."""
-        return count_nodes(self.root_)
+        """The number of nodes; see :func:`fspn.model.counting.census`."""
+        return self.census_.n_nodes
+
+    @property
+    def census_(self) -> Census:
+        """How many nodes, factorize nodes and multi-leaves the model has, and how deep it is."""
+        return census(self.root_)
+
+    @property
+    def compiled_bytes_(self) -> int:
+        """The bytes of the compiled form; 0 where the model is answered by the reference."""
+        if self._engine is None:
+            return 0
+        program = self._engine.program
+        return sum(array.nbytes for array in (*program.pools, program.dense))
 
     @property
     def n_parameters_(self) -> int:

@@ -66,6 +66,13 @@ def _thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def some_rows(data: Slice, most: int, rng: np.random.Generator) -> Slice:
+    """At most so many rows of a slice, drawn without replacement, in their order."""
+    if data.n_rows <= most:
+        return data
+    return data.take(np.sort(rng.choice(data.n_rows, most, replace=False)))
+
+
 def row_features(data: Slice, scope: Sequence[int]) -> np.ndarray:
     """Rows as points: numbers standardised, unordered values one-hot."""
     return np.column_stack([_columns(data, variable) for variable in scope])
