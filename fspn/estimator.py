@@ -163,22 +163,23 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ questions in SQL
 
-    def probability(self, lower: Any, upper: Any = None) -> Any:
+    def probability(self, event: Any = None, upper: Any = None, *, lower: Any = None) -> Any:
         """The probability of events; also of SQL conditions, ``"age > 30 AND sex = 'F'"``.
 
         Arguments:
-            lower: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, the
+            event: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, the
                 lower sides of closed boxes, or SQL: a condition, a ``SELECT count(*)``, a list.
-            upper: The upper sides, where ``lower`` is an array. NaN or an infinity = no constraint.
+            upper: The upper sides of the boxes. NaN or an infinity = no constraint.
+            lower: The lower sides by name, in place of ``event``.
         """
-        if upper is None and _is_sql(lower):
+        if _is_sql(event) and upper is None and lower is None:
             self._check_fitted()
             from fspn.sql import probabilities, read_condition
 
-            conditions = [read_condition(text) for text in _listed(lower)]
+            conditions = [read_condition(text) for text in _listed(event)]
             values = probabilities(self.domain_, conditions, self._log_probability)
-            return float(values[0]) if isinstance(lower, str) else values
-        return super().probability(lower, upper)
+            return float(values[0]) if isinstance(event, str) else values
+        return super().probability(event, upper, lower=lower)
 
     def conditional(self, query: Any, evidence: Any, strict: bool = False) -> Any:
         """The probability of ``query`` given ``evidence``, in the forms of :meth:`probability`.

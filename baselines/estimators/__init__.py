@@ -1,1 +1,1 @@
-"""Estimators of query sizes on real tables."""
+"""Estimators of how many rows of a real table a condition holds for."""
