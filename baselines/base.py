@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -31,10 +31,18 @@ MAX_TABLE_CELLS = 50_000_000
 Point = Mapping[str, Hashable]
 
 
+class Answering(Protocol):
+    """What a message about a model says of it."""
+
+    name: ClassVar[str]
+    engine: str
+    answers: frozenset[str]
+
+
 class UnsupportedQuery(ValueError):
     """A question that the model cannot answer."""
 
-    def __init__(self, model: DensityModel, question: str) -> None:
+    def __init__(self, model: Answering, question: str) -> None:
         can = ", ".join(sorted(model.answers))
         super().__init__(
             f"{model.name} ({model.engine}) cannot answer {question}; it answers: {can}"
