@@ -46,7 +46,8 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
             have two values.
         max_cells: Cells of an intermediate result of a query on tables, at most. None = 2,000,000,
             and 4,096 where all columns have two values.
-        max_bins: Cells of a column of reals, or of more than 100 values, at most. None = 64.
+        max_bins: Cells of a column, at most; a column of no more values has one cell per value.
+            None = 100 values, and 64 cells for reals and for columns of more values.
         n_components: Children of the root sum node, learned by EM, where all columns have two
             values; None = chosen on held-out rows.
         offsets: Whether a table may be an integer combination of its parents plus noise.
@@ -112,15 +113,17 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ fitting
 
-    def fit(self, X: Any, domains: Domains = None, y: Any = None) -> FSPN:
+    def fit(self, X: Any, y: Any = None, *, domains: Domains = None) -> FSPN:
         """Learn structure and parameters.
 
         Arguments:
             X: A DataFrame, or a two-dimensional array (its columns are named 0, 1, 2, ...).
+            y: Ignored: scikit-learn passes targets here.
             domains: Per discrete column, values beyond those seen in ``X``: a dictionary, or a
                 list with one entry (values or None) per column.
-            y: Ignored; scikit-learn passes it, also in the place of ``domains``.
         """
+        if isinstance(y, Mapping):
+            raise TypeError("the second argument of fit is y; write fit(X, domains={...})")
         table = as_table(X)
         domain, root = learn_model(table, domains, self.get_params(deep=False))
         self._adopt(domain, root, as_frame=isinstance(X, pd.DataFrame))

@@ -73,7 +73,7 @@ class FSPNModel(DensityModel):
                 for column, domain in zip(columns, self.encoder.domains, strict=True)
             },
             random_state=seed,
-        ).fit(self._decoded(codes), dict(zip(columns, self._values, strict=True)))
+        ).fit(self._decoded(codes), domains=dict(zip(columns, self._values, strict=True)))
 
     def _decoded(self, codes: np.ndarray) -> pd.DataFrame:
         columns = zip(self.encoder.columns, self._values, codes.T, strict=True)

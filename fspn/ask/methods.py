@@ -44,17 +44,19 @@ class Questions:
     as_frame_: bool
     _engine: Engine | None
 
-    def probability(self, lower: Any, upper: Any = None) -> Any:
+    def probability(self, event: Any = None, upper: Any = None, *, lower: Any = None) -> Any:
         """The probability of events.
 
         Arguments:
-            lower: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, or
+            event: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, or
                 the lower sides of closed boxes, an array of shape (n, m) or (m,). None asks for
                 missing values, ``fspn.NOT_MISSING`` for all others; a value or a range never
                 holds missing ones.
-            upper: The upper sides, where ``lower`` is an array. NaN or an infinity = no constraint.
+            upper: The upper sides of the boxes. NaN or an infinity = no constraint.
+            lower: The lower sides by name, in place of ``event``.
         """
         self._check_fitted()
+        lower = _one_of(event, lower, upper)
         if upper is not None and self._engine is not None and self._engine.takes_boxes:
             low, high, single = self._boxes(lower, upper)
             logs = self._engine.box_log_probability(low, high)
@@ -317,6 +319,15 @@ def _spread(table: np.ndarray, position: int, variable: Variable) -> np.ndarray:
     shape = [1] * table.ndim
     shape[position] = len(share)
     return np.take(table, cell, axis=position) * share.reshape(shape)
+
+
+def _one_of(event: Any, lower: Any, upper: Any) -> Any:
+    """What was asked for, under either name."""
+    if (event is None) == (lower is None):
+        raise TypeError("probability takes one event: a dictionary, or boxes (lower, upper)")
+    if lower is not None and upper is None:
+        raise TypeError("boxes have two sides: probability(lower=..., upper=...)")
+    return event if lower is None else lower
 
 
 def _plain(side: Any, dtype: Any) -> np.ndarray:

@@ -18,11 +18,9 @@ from fspn.io.old_cells import cells_of_shape
 from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
 from fspn.model.cpt.full import FullTable
 from fspn.model.leaves.base import State
-from fspn.model.leaves.categorical import Categorical
-from fspn.model.leaves.continuous import GaussianMixture, Histogram
 from fspn.model.leaves.independent import Independent
-from fspn.model.leaves.joint import SparseJoint
 from fspn.model.leaves.nested import Nested
+from fspn.model.leaves.registry import family_named, is_registered
 from fspn.model.nodes import (
     Factorize,
     MultiLeaf,
@@ -40,21 +38,10 @@ from fspn.schema.values import pandas_type
 from fspn.schema.variable import Variable
 from fspn.validate import ModelError, validate
 
-__all__ = ["FAMILIES", "ModelFileError", "load_model", "save_model"]
+__all__ = ["ModelFileError", "load_model", "save_model"]
 
-FAMILIES: dict[str, Any] = {
-    family.family: family
-    for family in (
-        Categorical,
-        GaussianMixture,
-        Histogram,
-        SparseJoint,
-        CountLevel,
-        LinearLaw,
-        FullTable,
-    )
-}
-"""The leaf and table families that can be stored, by name."""
+TABLES: dict[str, Any] = {kind.family: kind for kind in (CountLevel, LinearLaw, FullTable)}
+"""The kinds of conditional tables, by name; leaf families are in their registry."""
 
 DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
@@ -124,10 +111,10 @@ class _Writer:
         return len(self.arrays) - 1
 
     def family(self, dist: Any) -> Record:
-        if dist.family not in FAMILIES:
+        if dist.family not in TABLES and not is_registered(type(dist)):
             raise ModelFileError(
                 f"the family {dist.family!r} cannot be stored; "
-                "name it in fspn.io.model_file.FAMILIES"
+                "register it (fspn.model.leaves.registry.register)"
             )
         return [dist.family, self.arrays_of(dist.state())]
 
@@ -220,7 +207,7 @@ class _Reader:
     def family(self, record: Record) -> Any:
         name, arrays = record
         state: State = {key: self.array(index) for key, index in arrays}
-        return FAMILIES[name].from_state(state)
+        return (TABLES.get(name) or family_named(name)).from_state(state)
 
     def variable(self, record: Record) -> Variable:
         name, kind, stored, described, *more = record

@@ -52,11 +52,7 @@ def learn_model(
 def named_domains(
     domains: Any, names: Sequence[Hashable], n_rows: int
 ) -> Mapping[Hashable, Iterable[Any]]:
-    """Values per column from a dictionary, or from a list with one entry per column.
-
-    scikit-learn passes targets ``y`` in the place of ``domains``: one scalar (or row) per row of
-    the table. They are ignored.
-    """
+    """Values per column from a dictionary, or from a list with one entry per column."""
     if domains is None or not names or not n_rows:  # An empty table is refused later on.
         return {}
     if isinstance(domains, Mapping):
@@ -65,8 +61,6 @@ def named_domains(
     if listed and len(domains) == len(names) and all(_is_domain(entry) for entry in domains):
         pairs = zip(names, domains, strict=True)
         return {name: values for name, values in pairs if values is not None}
-    if np.ndim(domains) and len(domains) == n_rows and not (listed and _is_domain(domains[0])):
-        return {}
     raise ValueError(
         f"domains={_short(domains)} must be a dictionary {{column: values}}, or a list of "
         f"{len(names)} entries, one per column, each the values of that column or None"

@@ -13,12 +13,13 @@ from fspn.learn.network.tables import base_row, fit_cpt
 from fspn.learn.partition import kmeans, row_features
 from fspn.learn.slices import Slice
 from fspn.model.infer import log_probability
-from fspn.model.leaves.base import Univariate
+from fspn.model.leaves.base import Multivariate, Univariate
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.continuous import fit_continuous
 from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
 from fspn.model.leaves.nested import Nested
+from fspn.model.leaves.registry import learned_from_codes
 from fspn.model.nodes import (
     Factorize,
     MultiLeaf,
@@ -62,6 +63,8 @@ def fit_multi_leaf(
         return MultiLeaf(variables, Nested(_mixture(data, variables, alpha, rng)))
     if family == "joint":
         return MultiLeaf(variables, _joint(data, variables, alpha))
+    if family not in MULTI_LEAVES:
+        return MultiLeaf(variables, _registered(data, variables, family, alpha))
     tree = Nested(fit_tree(data, variables, alpha, rng))
     if family == "tree":
         return MultiLeaf(variables, tree)
@@ -74,6 +77,20 @@ def fit_multi_leaf(
 def _mean_score(root: Node, data: Slice, scope: Sequence[int]) -> float:
     """The mean log-likelihood of the rows."""
     return float(row_scores(root, {v: data.values(v) for v in scope}).mean())
+
+
+def multi_leaf_names() -> tuple[str, ...]:
+    """What ``multi_leaf`` may be: our own names, and every registered family of codes."""
+    return (*MULTI_LEAVES, *sorted(learned_from_codes()))
+
+
+def _registered(data: Slice, variables: tuple[int, ...], family: str, alpha: float) -> Multivariate:
+    codes = np.column_stack([data.values(v) for v in variables])
+    sizes = [data.domain[v].size for v in variables]
+    fitted = learned_from_codes()[family].fit_codes(codes, sizes, alpha)
+    if fitted is None:
+        raise ValueError(f"the leaf family {family!r} fitted nothing to {len(codes)} rows")
+    return fitted
 
 
 def _joint(data: Slice, variables: tuple[int, ...], alpha: float) -> SparseJoint:

@@ -13,7 +13,7 @@ from fspn.learn.binary.evidence import STRENGTHS
 from fspn.learn.binary.fit import BinarySettings
 from fspn.learn.binary.structure import Limits
 from fspn.learn.dependence.rdc import ORACLES, RDC, Oracle
-from fspn.learn.leaves import MULTI_LEAVES
+from fspn.learn.leaves import multi_leaf_names
 from fspn.learn.paper import Settings
 from fspn.learn.partition import CLUSTERS, SPLITS
 
@@ -89,7 +89,7 @@ def resolve(params: Mapping[str, Any], n_rows: int, seed: int) -> Settings:
         raise ValueError(f"oracle={wanted!r} must be a name or an object with a method matrix")
     group = preset.group if params["group"] is None else params["group"]
     _check_choice("group", group, ("tables", "split"))
-    _check_choice("multi_leaf", params["multi_leaf"], MULTI_LEAVES)
+    _check_choice("multi_leaf", params["multi_leaf"], multi_leaf_names())
     alpha = params["alpha"]
     if alpha is not None and not (_is_number(alpha) and alpha > 0):
         raise ValueError(f"alpha={alpha!r} must be a positive number (or None)")

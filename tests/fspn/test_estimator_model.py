@@ -62,16 +62,20 @@ class TestDomains:
 
     def test_a_list_holds_one_entry_per_column(self) -> None:
         named = FSPN().fit(TABLE, domains={"a": [2, 4, 7], "d": range(3)})
-        listed = FSPN().fit(TABLE, [[2, 4, 7], None, None, range(3)])
+        listed = FSPN().fit(TABLE, domains=[[2, 4, 7], None, None, range(3)])
         assert [v.values.tolist() for v in listed.domain_.variables] == [
             v.values.tolist() for v in named.domain_.variables
         ]
         assert listed.probability({"a": 4}) == named.probability({"a": 4}) > 0
 
     @pytest.mark.parametrize("kind", [list, np.array, pd.Series])
-    def test_targets_in_the_place_of_domains_are_ignored(self, kind: Any) -> None:
+    def test_targets_are_ignored(self, kind: Any) -> None:
         model = FSPN().fit(TABLE, kind([1] * len(TABLE)))
         assert joint(model).sum() == pytest.approx(1.0)
+
+    def test_domains_in_the_place_of_targets_are_refused(self) -> None:
+        with pytest.raises(TypeError, match=r"domains=\{"):
+            FSPN().fit(TABLE, {"a": [2, 4, 7]})
 
     def test_every_combination_in_the_domain_is_possible(self, model: FSPN) -> None:
         assert joint(model).min() > 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 import datetime
+import warnings
 from typing import Any
 
 import numpy as np
@@ -245,7 +245,7 @@ class TestTrainingTables:
     @pytest.mark.parametrize("domains", [[[0, 9]], 7, "ab", [[1], [2], [3], [4], [5], [6], [7]]])
     def test_domains_that_are_no_domains(self, domains: Any) -> None:
         with pytest.raises(ValueError, match=r"domains=.*must be a dictionary.*2 entries"):
-            FSPN().fit(NUMBERS, domains)
+            FSPN().fit(NUMBERS, domains=domains)
 
     def test_kinds(self) -> None:
         with pytest.raises(ValueError, match=r"'int'.*'sorted'.*'ordered'"):
