@@ -13,8 +13,10 @@ from sklearn.base import BaseEstimator, DensityMixin
 from fspn.ask.methods import Questions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
+from fspn.engine.interpret import Interpreter
 from fspn.learn.fit import learn_model, plain_params
-from fspn.model.nodes import Node, count_nodes, count_parameters
+from fspn.model.counting import Census, census
+from fspn.model.nodes import Node, count_parameters
 from fspn.model.size import size_bytes
 from fspn.schema.domain import Domain, as_table
 
@@ -33,14 +35,17 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         tau_high: From this dependence on they count as highly correlated; above 1 switches
             factorize off, which leaves a tree-structured sum-product network.
         preset: ``"default"``, the learner of ``docs/learning.md``, or ``"paper"``, the paper's
-            own recipe: RDC, 0.3 / 0.7, k-means, greedy splitting.
+            own recipe to the letter (``docs/paper.md``): RDC, 0.3 / 0.7, k-means, greedy splitting,
+            multi-dimensional Dirichlets and Gaussian mixtures.
         min_rows: Slices of fewer rows are not partitioned any further; None = 1%, at least 50.
         alpha: Strength of the smoothing; None = by leave-one-out likelihood where possible.
         oracle: ``"rdc"``, ``"corrected"`` or an object with a ``matrix`` method.
         cluster: ``"kmeans"`` or a function.
         split: ``"greedy"``, ``"kmeans_grid"`` or a function.
         group: ``"tables"`` or ``"split"``, how a highly correlated group is modelled.
-        multi_leaf: ``"auto"``, ``"joint"``, ``"tree"`` or ``"mixture"``.
+        multi_leaf: ``"auto"``, the preset's own, or ``"joint"``, ``"tree"`` or ``"mixture"``.
+        uni_leaf: How a column of reals is fitted in the paper's recipe: None = a Gaussian mixture,
+            ``"auto"`` = the lowest BIC of all registered families, or the name of one.
         n_clusters: Children of a sum node; 1 = no sum nodes.
         max_parents: Conditioning variables per table, at most. None = 4, and 8 where all columns
             have two values.
@@ -50,7 +55,8 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
             None = 100 values, and 64 cells for reals and for columns of more values.
         n_components: Children of the root sum node, learned by EM, where all columns have two
             values; None = chosen on held-out rows.
-        offsets: Whether a table may be an integer combination of its parents plus noise.
+        offsets: Whether a table may be an integer combination of its parents plus noise; never
+            in the paper's preset.
         kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"boolean"``,
             ``"continuous"``, ``"mixed"``, ``"datetime"``) where its type does not tell.
         n_jobs: Threads that share a batch of queries.
@@ -79,6 +85,7 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         split: Any = "greedy",
         group: str | None = None,
         multi_leaf: str = "auto",
+        uni_leaf: str | None = None,
         n_clusters: int = 2,
         max_parents: int | None = None,
         max_cells: int | None = None,
@@ -100,6 +107,7 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         self.split = split
         self.group = group
         self.multi_leaf = multi_leaf
+        self.uni_leaf = uni_leaf
         self.n_clusters = n_clusters
         self.max_parents = max_parents
         self.max_cells = max_cells
@@ -155,12 +163,24 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
     def _build_engine(self) -> None:
         try:
             program = compile_fspn(self.root_, [v.size for v in self.domain_.variables])
-            self._engine = Engine(program, self.domain_, self.n_jobs)
+            self._compiled: Engine | None = Engine(program, self.domain_, self.n_jobs)
         except NotCompilable:
-            self._engine = None
+            self._compiled = None
+        self._interpreter = Interpreter(self.root_, [v.size for v in self.domain_.variables])
+
+    def compile_kernels(self) -> FSPN:
+        """Compile what answers questions now, rather than beside the first of them.
+
+        About a minute where numba's cache is empty, next to nothing otherwise.
+        """
+        self._check_fitted()
+        if self._compiled is not None:
+            self._compiled.compile_kernels()
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in super().__getstate__().items() if k != "_engine"}
+        rebuilt = ("_compiled", "_interpreter")
+        return {k: v for k, v in super().__getstate__().items() if k not in rebuilt}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -191,8 +211,21 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
 
     @property
     def n_nodes_(self) -> int:
-        """The number of nodes; see :func:`fspn.model.nodes.count_nodes`."""
-        return count_nodes(self.root_)
+        """The number of nodes; see :func:`fspn.model.counting.census`."""
+        return self.census_.n_nodes
+
+    @property
+    def census_(self) -> Census:
+        """How many nodes, factorize nodes and multi-leaves the model has, and how deep it is."""
+        return census(self.root_)
+
+    @property
+    def compiled_bytes_(self) -> int:
+        """The bytes of the compiled form; 0 where the model is answered by the reference."""
+        if self._engine is None:
+            return 0
+        program = self._engine.program
+        return sum(array.nbytes for array in (*program.pools, program.dense))
 
     @property
     def n_parameters_(self) -> int:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from sklearn.cluster import KMeans
 from threadpoolctl import ThreadpoolController
 
 from fspn.learn.dependence.rdc import Oracle
@@ -40,6 +39,8 @@ SplitMethod = Callable[
 
 def kmeans(features: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
     """Labels by k-means, fitted on a sample of the rows where there are many."""
+    from sklearn.cluster import KMeans
+
     model = KMeans(k, n_init=3, max_iter=50, random_state=int(rng.integers(2**31)))
     sample = features
     if len(features) > MAX_FIT_ROWS:
@@ -64,6 +65,13 @@ def _has_at_most(k: int, points: np.ndarray) -> bool:
 def _thread_pools() -> ThreadpoolController:
     """Looking for the pools takes longer than most clusterings."""
     return ThreadpoolController()
+
+
+def some_rows(data: Slice, most: int, rng: np.random.Generator) -> Slice:
+    """At most so many rows of a slice, drawn without replacement, in their order."""
+    if data.n_rows <= most:
+        return data
+    return data.take(np.sort(rng.choice(data.n_rows, most, replace=False)))
 
 
 def row_features(data: Slice, scope: Sequence[int]) -> np.ndarray:
