@@ -3,7 +3,17 @@
 from fspn.convert import bn_to_fspn, spn_to_fspn
 from fspn.draw import draw
 from fspn.estimator import FSPN
+from fspn.schema.missing import MISSING, NOT_MISSING
 from fspn.validate import validate
 
 __version__ = "0.1.0"
-__all__ = ["FSPN", "__version__", "bn_to_fspn", "draw", "spn_to_fspn", "validate"]
+__all__ = [
+    "FSPN",
+    "MISSING",
+    "NOT_MISSING",
+    "__version__",
+    "bn_to_fspn",
+    "draw",
+    "spn_to_fspn",
+    "validate",
+]

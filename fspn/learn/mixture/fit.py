@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fspn.learn.mixture.networks import LEAST_ROWS, Limits
+from fspn.learn.mixture.networks import LEAST_ROWS, Limits, NetworkMixture
 from fspn.learn.mixture.screen import is_network, needs_classes
 from fspn.learn.mixture.search import Found, find_components
 from fspn.learn.mixture.trees import compact, draw_classes, normalised
+from fspn.learn.paper import Learner, Settings
 from fspn.learn.slices import Slice
 from fspn.model.nodes import Node, Sum
 from fspn.model.score import row_scores
@@ -39,29 +40,26 @@ def learn_mixture(
     data: Slice,
     scope: Sequence[int],
     settings: MixtureSettings,
-    learn_one: Callable[[Slice], Node],
+    branches: Settings,
     rng: np.random.Generator,
+    report: Callable[[int], None] = lambda _: None,
 ) -> Node:
     """One network, or a sum node over several where the rows are of several kinds.
+
+    Interrupted by the keyboard once the network of all rows is there, that network is the model.
 
     Arguments:
         data: The rows.
         scope: The variables.
         settings: What to do.
-        learn_one: Learns the model of some rows; on all of them it gives the model of one
-            component.
-        rng: For the search of components; ``learn_one`` has its own.
+        branches: Settings of the learner of what stands under the sum node.
+        rng: The only source of randomness.
+        report: Called with the number of (row, variable) cells that are done, each one twice.
     """
-    one = learn_one(data)
-    if settings.n_components == 1 or not is_network(one):
-        return one
-    if settings.n_components is None and not needs_classes(one, data, rng):
-        return one
+    one = Learner(branches, rng, report).learn(data, scope)
     try:
-        found = find_components(data, scope, settings.limits, settings.n_components, rng)
-        if len(found.mixture.components) == 1 or not _pays(found, settings):
-            return one
-        return _on_all_rows(data, scope, found, learn_one, rng)
+        found = _components(data, scope, settings, one, rng, report)
+        return one if found is None else _on_all_rows(data, scope, found, branches, rng)
     except KeyboardInterrupt:
         warnings.warn(
             "interrupted while looking for components: the model is a single network", stacklevel=2
@@ -69,28 +67,55 @@ def learn_mixture(
         return one
 
 
-def _pays(found: Found, settings: MixtureSettings) -> bool:
-    if settings.n_components is not None:
-        return True
+def _components(
+    data: Slice,
+    scope: Sequence[int],
+    settings: MixtureSettings,
+    one: Node,
+    rng: np.random.Generator,
+    report: Callable[[int], None],
+) -> NetworkMixture | None:
+    """The components on a sample of the rows; None where one network is enough."""
+    cells = data.n_rows * len(scope)
+    if settings.n_components == 1 or not is_network(one):
+        report(cells)
+        return None
+    if settings.n_components is None and not needs_classes(one, data, rng):
+        report(cells)
+        return None
+    done = 0
+
+    def share(part: float) -> None:
+        nonlocal done
+        report(int(part * cells) - done)
+        done = int(part * cells)
+
+    found = find_components(data, scope, settings.limits, settings.n_components, rng, share)
+    pays = settings.n_components is not None or _pays(found)
+    return found.mixture if pays and len(found.mixture.components) > 1 else None
+
+
+def _pays(found: Found) -> bool:
     return found.gain > max(LEAST_GAIN, DEVIATIONS * found.error)
 
 
 def _on_all_rows(
     data: Slice,
     scope: Sequence[int],
-    found: Found,
-    learn_one: Callable[[Slice], Node],
+    mixture: NetworkMixture,
+    branches: Settings,
     rng: np.random.Generator,
 ) -> Node:
     """Steps of EM with the full learner on all rows, from the components of the sample."""
     columns = {v: data.values(v) for v in scope}
-    weights = found.mixture.weights
-    nodes = [component.node for component in found.mixture.components]
+    weights = mixture.weights
+    nodes = [component.node for component in mixture.components]
+    learner = Learner(branches, rng, lambda _: None)
     for _ in range(FULL_STEPS):
         logs = np.stack([row_scores(node, columns) for node in nodes], axis=1) + np.log(weights)
         classes = compact(draw_classes(normalised(logs), rng), LEAST_ROWS)
         parts = [data.take(classes == k) for k in range(int(classes.max()) + 1)]
-        nodes = [learn_one(part) for part in parts]
+        nodes = [learner.learn(part, scope) for part in parts]
         counts = np.array([part.n_rows for part in parts], dtype=np.float64)
         weights = counts / counts.sum()
     return nodes[0] if len(nodes) == 1 else Sum(weights, tuple(nodes))

@@ -66,7 +66,7 @@ class NetworkMixture:
         return counts / counts.sum()
 
     def logs(self, data: Slice, scope: Sequence[int]) -> np.ndarray:
-        """ln (w_k Pr_k(row)), one row per row of the slice."""
+        """The logarithm of w_k Pr_k(row), one row per row of the slice."""
         columns = {v: data.values(v) for v in scope}
         found = [row_scores(component.node, columns) for component in self.components]
         return np.stack(found, axis=1) + np.log(self.weights)

@@ -42,7 +42,7 @@ class TreeMixture:
     logs: np.ndarray
 
     def scores(self, rows: CoarseRows) -> np.ndarray:
-        """ln (w_k Pr_k(row)), one row per row of the table."""
+        """The logarithm of w_k Pr_k(row), one row per row of the table."""
         out = np.empty((rows.n_rows, len(self.weights)))
         _score(rows.codes, rows.sizes, self.parents, self.start, self.logs, self.weights, out)
         return out
