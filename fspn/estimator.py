@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from fspn.ask.methods import Questions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
+from fspn.engine.interpret import Interpreter
 from fspn.learn.fit import learn_model, plain_params
 from fspn.model.counting import Census, census
 from fspn.model.nodes import Node, count_parameters
@@ -161,17 +162,64 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
     def _build_engine(self) -> None:
         try:
             program = compile_fspn(self.root_, [v.size for v in self.domain_.variables])
-            self._engine = Engine(program, self.domain_, self.n_jobs)
+            self._compiled: Engine | None = Engine(program, self.domain_, self.n_jobs)
         except NotCompilable:
-            self._engine = None
+            self._compiled = None
+        self._interpreter = Interpreter(self.root_, [v.size for v in self.domain_.variables])
+
+    def compile_kernels(self) -> FSPN:
+        """Compile what answers questions now, rather than beside the first of them.
+
+        About a minute where numba's cache is empty, next to nothing otherwise.
+        """
+        self._check_fitted()
+        if self._compiled is not None:
+            self._compiled.compile_kernels()
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in super().__getstate__().items() if k != "_engine"}
+        rebuilt = ("_compiled", "_interpreter")
+        return {k: v for k, v in super().__getstate__().items() if k not in rebuilt}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "root_" in state:
             self._build_engine()
+
+    # ------------------------------------------------------------------ questions in SQL
+
+    def probability(self, event: Any = None, upper: Any = None, *, lower: Any = None) -> Any:
+        """The probability of events; also of SQL conditions, ``"age > 30 AND sex = 'F'"``.
+
+        Arguments:
+            event: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, the
+                lower sides of closed boxes, or SQL: a condition, a ``SELECT count(*)``, a list.
+            upper: The upper sides of the boxes. NaN or an infinity = no constraint.
+            lower: The lower sides by name, in place of ``event``.
+        """
+        if _is_sql(event) and upper is None and lower is None:
+            self._check_fitted()
+            from fspn.sql import probabilities, read_condition
+
+            conditions = [read_condition(text) for text in _listed(event)]
+            values = probabilities(self.domain_, conditions, self._log_probability)
+            return float(values[0]) if isinstance(event, str) else values
+        return super().probability(event, upper, lower=lower)
+
+    def conditional(self, query: Any, evidence: Any, strict: bool = False) -> Any:
+        """The probability of ``query`` given ``evidence``, in the forms of :meth:`probability`.
+
+        Boxes are given as a pair ``(lower, upper)``, SQL as two conditions. One value of a
+        continuous column is evidence by its density. Evidence of probability zero gives NaN and a
+        warning, or an error where ``strict`` is set.
+        """
+        if isinstance(query, str) and isinstance(evidence, str):
+            both, given = self.probability([f"({query}) AND ({evidence})", evidence])
+            if given > 0:
+                return float(both / given)
+            self._impossible_evidence(strict)
+            return float("nan")
+        return super().conditional(query, evidence, strict)
 
     # ------------------------------------------------------------------ files and sizes
 
@@ -222,3 +270,14 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
     def size_bytes_(self) -> int:
         """The size of parameters and structure; see :func:`fspn.model.size.size_bytes`."""
         return size_bytes(self.root_) + sum(v.nbytes for v in self.domain_.variables)
+
+
+def _is_sql(asked: Any) -> bool:
+    """Whether a question is one SQL text or a list of them."""
+    if isinstance(asked, list | tuple):
+        return bool(asked) and all(isinstance(each, str) for each in asked)
+    return isinstance(asked, str)
+
+
+def _listed(texts: str | Sequence[str]) -> Sequence[str]:
+    return [texts] if isinstance(texts, str) else texts

@@ -20,9 +20,10 @@ from fspn.ask.parse import (
     plain_pairs,
     row_events,
 )
+from fspn.engine.cold_start import answer_meanwhile
 from fspn.engine.engine import Engine
+from fspn.engine.interpret import Interpreter
 from fspn.engine.joint_table import enumerate_logs
-from fspn.model.infer import log_probability
 from fspn.model.nodes import Node
 from fspn.model.sample import sample_columns
 from fspn.schema.cells import OUTSIDE
@@ -42,7 +43,14 @@ class Questions:
     domain_: Domain
     root_: Node
     as_frame_: bool
-    _engine: Engine | None
+    _compiled: Engine | None
+    _interpreter: Interpreter
+
+    @property
+    def _engine(self) -> Engine | None:
+        """The compiled model; None where it cannot be compiled or its kernels are not yet."""
+        engine = self._compiled
+        return engine if engine is None or engine.is_ready else None
 
     def probability(self, event: Any = None, upper: Any = None, *, lower: Any = None) -> Any:
         """The probability of events.
@@ -212,9 +220,12 @@ class Questions:
 
     def _log_probability(self, events: Events) -> np.ndarray:
         events = in_cells(self.domain_, events)
-        if self._engine is not None:
-            return self._engine.log_probability(events)
-        return log_probability(self.root_, events)
+        engine, slowly = self._compiled, self._interpreter.log_probability
+        if engine is None:
+            return slowly(events)
+        if engine.is_ready:
+            return engine.log_probability(events)
+        return answer_meanwhile(events, slowly, engine.log_probability, lambda: engine.is_ready)
 
     def _events(self, asked: Any, points: bool = False) -> tuple[Events, bool]:
         """Events from any of the forms, and whether a single one was meant."""

@@ -18,6 +18,7 @@ from fspn.io.old_cells import cells_of_shape
 from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
 from fspn.model.cpt.full import FullTable
 from fspn.model.leaves.base import State
+from fspn.model.leaves.built_in import BUILT_IN
 from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.nested import Nested
 from fspn.model.leaves.registry import family_named, is_registered
@@ -42,6 +43,8 @@ __all__ = ["ModelFileError", "load_model", "save_model"]
 
 TABLES: dict[str, Any] = {kind.family: kind for kind in (CountLevel, LinearLaw, FullTable)}
 """The kinds of conditional tables, by name; leaf families are in their registry."""
+
+assert all(is_registered(family) for family in BUILT_IN)
 
 DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 

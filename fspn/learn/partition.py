@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from sklearn.cluster import KMeans
 from threadpoolctl import ThreadpoolController
 
 from fspn.learn.dependence.rdc import Oracle
@@ -40,6 +39,8 @@ SplitMethod = Callable[
 
 def kmeans(features: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
     """Labels by k-means, fitted on a sample of the rows where there are many."""
+    from sklearn.cluster import KMeans
+
     model = KMeans(k, n_init=3, max_iter=50, random_state=int(rng.integers(2**31)))
     sample = features
     if len(features) > MAX_FIT_ROWS:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numba import njit
 
+from fspn.jit import patient
 from fspn.learn.dependence.rdc import Column
 from fspn.schema.domain import Domain
 from fspn.schema.variable import Variable
@@ -72,6 +73,7 @@ def _encode(variable: Variable, column: pd.Series, small: np.dtype) -> np.ndarra
     return encoded.astype(small) if variable.is_coded else encoded
 
 
+@patient
 @njit(cache=True, nogil=True)
 def _look_up(values: np.ndarray, low: int, codes: np.ndarray) -> np.ndarray:
     found = np.empty(len(values), dtype=codes.dtype)
