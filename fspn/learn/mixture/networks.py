@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logsumexp
 
 from fspn.learn.leaves import coded_table, network_node
 from fspn.learn.mixture.trees import compact, draw_classes, normalised
 from fspn.learn.network.order_search import QUICK, learn_network
 from fspn.learn.network.score import LocalScores
 from fspn.learn.slices import Slice
-from fspn.model.nodes import Node
+from fspn.model.nodes import Node, count_parameters
 from fspn.model.score import row_scores
 
 LEAST_ROWS = 100
@@ -139,6 +140,26 @@ class NetworkSearch:
             mixing = _entropy(len(union.rows)) - _entropy(len(one.rows)) - _entropy(len(other.rows))
             self._tried[key] = union.score - one.score - other.score + mixing, union
         return self._tried[key]
+
+    def pruned(self, mixture: NetworkMixture) -> NetworkMixture:
+        r"""Without the components that bring less likelihood than their parameters cost (BIC).
+
+        .. math:: \sum_i \ln \frac{\Pr(x_i)}{\Pr_{-k}(x_i)} < \frac{d_k}{2} \ln n
+        """
+        logs = mixture.logs(self.data, self.scope)
+        parts: list[Component | None] = list(mixture.components)
+        price = 0.5 * np.log(max(self.data.n_rows, 2))
+        by_size = np.argsort([len(part.rows) for part in mixture.components], kind="stable")
+        for k in by_size:
+            others = [j for j in range(logs.shape[1]) if j != k and parts[j] is not None]
+            if not others:
+                break
+            kept = np.logaddexp(logsumexp(logs[:, others], axis=1), logs[:, k])
+            share = np.exp(logs[:, k] - kept).mean()
+            loss = (kept - logsumexp(logs[:, others], axis=1) + np.log1p(-share)).sum()
+            if loss < price * count_parameters(mixture.components[k].node):
+                parts[k] = None
+        return NetworkMixture(tuple(part for part in parts if part is not None))
 
     def _near_pairs(self, mixture: NetworkMixture) -> list[tuple[int, int]]:
         """Pairs of which one explains the other's rows nearly as well as the other itself."""

@@ -66,6 +66,7 @@ def find_components(
     mixture = search.from_classes(classes)
     for done in range(ROUNDS):
         mixture = search.merged(search.step(mixture), wanted)
+        mixture = search.pruned(mixture) if wanted is None else mixture
         report(0.2 + 0.6 * (done + 1) / ROUNDS)
         if len(mixture.components) == 1:
             return Found(mixture, 0.0, 0.0)
