@@ -52,8 +52,8 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         max_cells: Cells of an intermediate result of a query on tables, at most. None = 2,000,000,
             and 4,096 where all columns have two values.
         max_bins: Cells of a column of reals, or of more than 100 values, at most. None = 64.
-        n_components: Children of the root sum node, learned by EM, where all columns have two
-            values; None = chosen on held-out rows.
+        n_components: Children of the root sum node, learned by EM (fewer where a child is left
+            with too few rows); None = chosen by evidence and held-out rows.
         offsets: Whether a table may be an integer combination of its parents plus noise; never
             in the paper's preset.
         kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"boolean"``,
