@@ -53,8 +53,8 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
             and 4,096 where all columns have two values.
         max_bins: Cells of a column, at most; a column of no more values has one cell per value.
             None = 100 values, and 64 cells for reals and for columns of more values.
-        n_components: Children of the root sum node, learned by EM, where all columns have two
-            values; None = chosen on held-out rows.
+        n_components: Children of the root sum node, learned by EM (fewer where a child is left
+            with too few rows); None = chosen by evidence and held-out rows.
         offsets: Whether a table may be an integer combination of its parents plus noise; never
             in the paper's preset.
         kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"boolean"``,
