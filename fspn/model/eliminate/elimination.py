@@ -1,0 +1,375 @@
+r"""Probabilities and max-marginals on nodes, over any variables that are kept.
+
+.. math:: f(x_K) = \max_{x_M} \sum_{x_S} \Pr(x_K, x_M, x_S) \, e(x)
+
+K are the variables that are kept, M those that are maximised, S the rest; e are the weights that
+an event gives. At a sum node (and at the regions of a factorize node, where their variables are
+not maximised) the maximum of a sum is replaced by the sum of the maxima: an upper bound, exact
+once the variables that are maximised below it are fixed (:meth:`Elimination.is_exact`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fspn.model.cpt.dense import dense_table
+from fspn.model.eliminate.buckets import Plan, check_cells, eliminate, make_plan
+from fspn.model.eliminate.chain import Chain, gather_chain
+from fspn.model.eliminate.evidence import Evidence, read_evidence
+from fspn.model.eliminate.leaf_factors import (
+    JointFactors,
+    code_logs,
+    enumerated_factor,
+    univariate_logs,
+    weight_logs,
+)
+from fspn.model.eliminate.semiring import MAX_PRODUCT, SUM_PRODUCT, Semiring, log_sum
+from fspn.model.graph import greedy_order, scope_graph
+from fspn.model.leaves.base import log_of
+from fspn.model.leaves.independent import Independent
+from fspn.model.leaves.joint import SparseJoint
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Sum,
+    TableSplit,
+    UniLeaf,
+    leaves_of,
+)
+from fspn.schema.events import Events, RealPoint, Region
+
+MAX_KEPT_TABLE = 1 << 22
+MAX_PLANS = 512
+
+Part = Node | Chain
+
+
+class Tables:
+    """What questions on one model share: dense tables, gathered chains, plans.
+
+    Arguments:
+        sizes: The number of codes of every variable; 0 = reals.
+    """
+
+    def __init__(self, sizes: Sequence[int]):
+        self.sizes = tuple(int(size) for size in sizes)
+        self.plans: dict[tuple[object, ...], Plan] = {}
+        self._logs: dict[int, tuple[TableSplit, np.ndarray]] = {}
+        self._chains: dict[int, tuple[Node, Chain]] = {}
+        self._regions: dict[int, tuple[Node, list[tuple[Region, MultiLeaf]]]] = {}
+
+    def chain(self, node: Node) -> Chain:
+        """A product, a factorize node with a table or a leaf of independent variables."""
+        found = self._chains.get(id(node))
+        if found is None:
+            found = self._chains[id(node)] = (node, _chain_of(node))
+        return found[1]
+
+    def regions(self, node: Factorize) -> list[tuple[Region, MultiLeaf]]:
+        """The multi-leaves of a factorize node with their regions."""
+        found = self._regions.get(id(node))
+        if found is None:
+            found = self._regions[id(node)] = (node, list(leaves_of(node.right)))
+        return found[1]
+
+    def logs(self, table: TableSplit) -> np.ndarray:
+        """The logarithm of a table, all cells."""
+        found = self._logs.get(id(table))
+        if found is None:
+            scope = (*table.given, table.variable)
+            check_cells(scope, {v: self.sizes[v] for v in scope})
+            found = (table, log_of(dense_table(table.cpt)))
+            if found[1].size <= MAX_KEPT_TABLE:
+                self._logs[id(table)] = found
+        return found[1]
+
+
+@dataclass(frozen=True)
+class Eliminated:
+    """A chain with its variables taken out: what going back down reads.
+
+    Arguments:
+        plan: The buckets.
+        factors: All factors and messages.
+        evidence: What the events say about every variable.
+        tables: The tables that were needed; the others sum to one.
+        parts: The parts that were asked.
+    """
+
+    plan: Plan
+    factors: list[np.ndarray]
+    evidence: dict[int, Evidence]
+    tables: tuple[TableSplit, ...]
+    parts: tuple[Node, ...]
+
+
+class Elimination:
+    """Answers on nodes, many events at a time.
+
+    Arguments:
+        tables: What is shared between questions on one model.
+        maxed: The variables that are maximised; all others are summed out.
+    """
+
+    def __init__(self, tables: Tables, maxed: Iterable[int] = ()):
+        self.tables = tables
+        self.sizes = tables.sizes
+        self.maxed = frozenset(maxed)
+
+    def semiring_of(self, variable: int) -> Semiring:
+        """How a variable is taken out."""
+        return MAX_PRODUCT if variable in self.maxed else SUM_PRODUCT
+
+    def logs(self, node: Part, events: Events) -> np.ndarray:
+        """One number per event, with all variables taken out."""
+        return np.broadcast_to(self.factor(node, events), (events.n,))
+
+    def factor(self, node: Part, events: Events, kept: Collection[int] = ()) -> np.ndarray:
+        """The factor over the kept variables of a node, sorted: shape (n or 1, their sizes)."""
+        own = tuple(sorted(v for v in kept if v in node.scope))
+        if not own and not self._speaks_of(node, events):
+            return np.zeros(1)
+        if isinstance(node, UniLeaf):
+            return self._uni_leaf(node, events, own)
+        if isinstance(node, MultiLeaf):
+            return self._multi_leaf(node, events, own)
+        if isinstance(node, Sum):
+            return self._mixture(node, events, own)
+        if isinstance(node, Chain):
+            return self.run_chain(node, events, own)[0]
+        if isinstance(node, Factorize) and not isinstance(node.right, TableSplit):
+            return self._regions(node, events, own)
+        if isinstance(node, Factorize | Product):
+            return self.run_chain(self.tables.chain(node), events, own)[0]
+        raise TypeError(f"a {type(node).__name__} node answers only under a factorize node")
+
+    def _speaks_of(self, node: Part, events: Events) -> bool:
+        """Whether anything but one can come out: evidence, or something to maximise."""
+        return not (self.maxed.isdisjoint(node.scope) and node.scope.isdisjoint(events.constraints))
+
+    # ------------------------------------------------------------------ leaves
+
+    def _uni_leaf(self, node: UniLeaf, events: Events, kept: tuple[int, ...]) -> np.ndarray:
+        v = node.variable
+        constraint, size = events.constraints.get(v), self.sizes[v]
+        if kept:
+            return code_logs(node.dist, size) + weight_logs(constraint, events.n, size)
+        return univariate_logs(node.dist, constraint, size, self.semiring_of(v))
+
+    def _multi_leaf(self, node: MultiLeaf, events: Events, kept: tuple[int, ...]) -> np.ndarray:
+        if node.inner is not None:
+            return self.factor(node.inner, events, kept)
+        if isinstance(node.dist, Independent):
+            return self.run_chain(self.tables.chain(node), events, kept)[0]
+        if not kept and self.maxed.isdisjoint(node.scope):
+            return node.dist.log_probability(events.restrict(node.scope), node.variables)
+        if isinstance(node.dist, SparseJoint):
+            return JointFactors(node.dist, events, node.variables).factor(kept, self.maxed)
+        return enumerated_factor(
+            node.dist, events, node.variables, self.sizes, kept, self.semiring_of
+        )
+
+    # ------------------------------------------------------------------ sums and regions
+
+    def _mixture(self, node: Sum, events: Events, kept: tuple[int, ...]) -> np.ndarray:
+        logs = [self.factor(child, events, kept) for child in node.children]
+        weights = log_of(node.weights)
+        whole = np.broadcast_arrays(*logs)
+        return log_sum(np.stack([w + part for w, part in zip(weights, whole, strict=True)], -1))
+
+    def _regions(self, node: Factorize, events: Events, kept: tuple[int, ...]) -> np.ndarray:
+        parts = self.region_factors(node, events, kept)
+        shape = (events.n, *(self.sizes[v] for v in kept))
+        if not parts:
+            return np.full(shape, -np.inf)
+        stacked = np.stack([np.broadcast_to(part, shape) for _, part in parts], axis=-1)
+        return self.region_semiring(node, events).plus(stacked)
+
+    def region_factors(
+        self, node: Factorize, events: Events, kept: tuple[int, ...] = ()
+    ) -> list[tuple[int, np.ndarray]]:
+        r"""Per region that the events meet, :math:`p_i q_i` over the kept variables."""
+        found = []
+        for place, (region, leaf) in enumerate(self.tables.regions(node)):
+            inside = events.intersect(region)
+            possible = inside.possible(region)
+            if not possible.any():
+                continue
+            right = self.factor(leaf, events, kept)
+            left = self.factor(node.left, inside.restrict(node.left.scope), kept)
+            part = self._outer((leaf, right), (node.left, left), kept)
+            dead = np.where(possible, 0.0, -np.inf)
+            found.append((place, part + dead.reshape(-1, *[1] * (part.ndim - 1))))
+        return found
+
+    def region_semiring(self, node: Factorize, events: Events) -> Semiring:
+        """Regions are alternatives: they are maximised over where all their variables are."""
+        return MAX_PRODUCT if self._picks_region(node, events) else SUM_PRODUCT
+
+    def _picks_region(self, node: Factorize, events: Events) -> bool:
+        named = {v for region, _ in self.tables.regions(node) for v in region}
+        return all(v in self.maxed or self._is_fixed(v, events) for v in named)
+
+    def _outer(
+        self, first: tuple[Part, np.ndarray], second: tuple[Part, np.ndarray], kept: tuple[int, ...]
+    ) -> np.ndarray:
+        """The product of factors of different variables, its axes in the order of ``kept``."""
+        total = np.zeros((1, *[1] * len(kept)))
+        for node, logs in (first, second):
+            shape = (self.sizes[v] if v in node.scope else 1 for v in kept)
+            total = total + logs.reshape(len(logs), *shape)
+        return total
+
+    # ------------------------------------------------------------------ chains of tables
+
+    def run_chain(
+        self, chain: Chain, events: Events, kept: tuple[int, ...]
+    ) -> tuple[np.ndarray, Eliminated]:
+        """The factor of a chain, and what is needed to go back down."""
+        wanted = [v for v in chain.scope if v in events.constraints or v in self.maxed]
+        tables, reached = chain.needed([*wanted, *kept])
+        parts = tuple(part for part in chain.parts if not part.scope.isdisjoint(reached))
+        given = {v for table in tables for v in table.given}
+        family = given.union(kept, (table.variable for table in tables))
+        evidence = {
+            v: read_evidence(events.constraints.get(v), self.sizes[v], v in kept) for v in family
+        }
+        opened = {v for v, found in evidence.items() if found.codes is None}
+        weighted = tuple(t.variable for t in tables if evidence[t.variable].logs is not None)
+        ends = [tuple(sorted(v for v in part.scope if v in opened)) for part in parts]
+        key = (id(chain), len(tables), frozenset(opened), weighted, kept, self.maxed)
+        plan = self.tables.plans.get(key)
+        if plan is None:
+            plan = self._remember(key, tables, ends, weighted, opened, kept)
+        factors = [self._table(t, plan.scopes[i], evidence) for i, t in enumerate(tables)]
+        for part, end in zip(parts, ends, strict=True):
+            scope = plan.scopes[len(factors)]
+            factors.append(self._part(part, events, end, scope, evidence))
+        for v in weighted:
+            logs = evidence[v].logs
+            assert logs is not None
+            factors.append(logs)
+        lengths = {v: found.stop - found.start for v, found in evidence.items()}
+        known, answer = eliminate(plan, factors, lengths, self.semiring_of)
+        return self._whole(answer, kept, evidence), Eliminated(plan, known, evidence, tables, parts)
+
+    def _remember(
+        self,
+        key: tuple[object, ...],
+        tables: tuple[TableSplit, ...],
+        ends: list[tuple[int, ...]],
+        weighted: tuple[int, ...],
+        opened: set[int],
+        kept: tuple[int, ...],
+    ) -> Plan:
+        """A new plan: summed variables go before those that are maximised."""
+        scopes = [
+            tuple(v for v in (*table.given, table.variable) if v in opened) for table in tables
+        ]
+        scopes += ends
+        scopes += [(v,) if v in opened else () for v in weighted]
+        variables = sorted(opened)
+        place = {v: i for i, v in enumerate(variables)}
+        near = scope_graph([[place[v] for v in scope] for scope in scopes], len(variables))
+        stages = [-1 if v in kept else int(v in self.maxed) for v in variables]
+        order, _ = greedy_order(near, [self.sizes[v] for v in variables], stages=stages)
+        plan = make_plan(scopes, [variables[i] for i in order], kept)
+        if len(self.tables.plans) >= MAX_PLANS:
+            self.tables.plans.clear()
+        self.tables.plans[key] = plan
+        return plan
+
+    def _table(
+        self, table: TableSplit, scope: tuple[int, ...], evidence: dict[int, Evidence]
+    ) -> np.ndarray:
+        """A table cut to the evidence: shape (n or 1, open variables in the plan's order)."""
+        axes = (*table.given, table.variable)
+        fixed = [v for v in axes if v not in scope]
+        logs = self.tables.logs(table).transpose([axes.index(v) for v in (*fixed, *scope)])
+        windows = tuple(evidence[v].window for v in scope)
+        codes = [found for v in fixed if (found := evidence[v].codes) is not None]
+        if all(len(column) == 1 for column in codes):
+            place: tuple[int | slice, ...] = tuple(int(column[0]) for column in codes)
+            return logs[place + windows][None]
+        return logs[(*(slice(None) for _ in fixed), *windows)][tuple(codes)]
+
+    def _part(
+        self,
+        part: Node,
+        events: Events,
+        ends: tuple[int, ...],
+        scope: tuple[int, ...],
+        evidence: dict[int, Evidence],
+    ) -> np.ndarray:
+        logs = self.factor(part, events.restrict(part.scope), ends)
+        if not ends:
+            return logs
+        logs = logs.transpose([0, *(1 + ends.index(v) for v in scope)])
+        return logs[(slice(None), *(evidence[v].window for v in scope))]
+
+    def _whole(
+        self, answer: np.ndarray, kept: tuple[int, ...], evidence: dict[int, Evidence]
+    ) -> np.ndarray:
+        """The answer on the whole domains; what the evidence rules out is minus infinity."""
+        if not kept:
+            return answer
+        whole = np.full((len(answer), *(self.sizes[v] for v in kept)), -np.inf)
+        whole[(slice(None), *(evidence[v].window for v in kept))] = answer
+        return whole
+
+    # ------------------------------------------------------------------ exactness
+
+    def open_variables(self, node: Part, events: Events) -> list[int]:
+        """The variables of a node that are maximised and not fixed."""
+        return [v for v in sorted(node.scope) if self._is_open(v, events)]
+
+    def is_exact(self, node: Part, events: Events) -> bool:
+        """Whether the factor of a node is the maximum itself rather than an upper bound."""
+        if not any(self._is_open(v, events) for v in node.scope):
+            return True
+        if isinstance(node, UniLeaf):
+            return True
+        if isinstance(node, MultiLeaf):
+            return node.inner is None or self.is_exact(node.inner, events)
+        if isinstance(node, Sum):
+            return False
+        if isinstance(node, Chain):
+            return self._exact_chain(node, events)
+        if isinstance(node, Factorize) and not isinstance(node.right, TableSplit):
+            leaves = [leaf for _, leaf in self.tables.regions(node)]
+            return self._picks_region(node, events) and all(
+                self.is_exact(child, events) for child in (*leaves, node.left)
+            )
+        return self._exact_chain(self.tables.chain(node), events)
+
+    def _exact_chain(self, chain: Chain, events: Events) -> bool:
+        """A part must not be maximised before variables that it shares with tables are summed."""
+        for part in chain.parts:
+            if not self.is_exact(part, events):
+                return False
+            shared = {v for table in chain.tables for v in table.given if v in part.scope}
+            inner = any(self._is_open(v, events) for v in part.scope - shared)
+            if inner and not all(v in self.maxed or self._is_fixed(v, events) for v in shared):
+                return False
+        return True
+
+    def _is_open(self, variable: int, events: Events) -> bool:
+        return variable in self.maxed and not self._is_fixed(variable, events)
+
+    def _is_fixed(self, variable: int, events: Events) -> bool:
+        constraint = events.constraints.get(variable)
+        if constraint is None or self.sizes[variable] == 0:
+            return isinstance(constraint, RealPoint)
+        return read_evidence(constraint, self.sizes[variable]).codes is not None
+
+
+def _chain_of(node: Node) -> Chain:
+    if isinstance(node, MultiLeaf) and isinstance(node.dist, Independent):
+        parts = zip(node.variables, node.dist.parts, strict=True)
+        return Chain((), tuple(UniLeaf(v, dist) for v, dist in parts))
+    return gather_chain(node)
