@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, DensityMixin
 
-from fspn.ask.methods import Questions
+from fspn.ask.questions import AllQuestions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
 from fspn.learn.fit import learn_model, plain_params
@@ -21,7 +21,7 @@ from fspn.schema.domain import Domain, as_table
 Domains = Mapping[Hashable, Iterable[Any]] | Sequence[Iterable[Any] | None] | None
 
 
-class FSPN(Questions, DensityMixin, BaseEstimator):
+class FSPN(AllQuestions, DensityMixin, BaseEstimator):
     r"""A factorize-split-sum-product network over the columns of a table.
 
     .. math:: \Pr(X) = \Pr(W) \cdot \Pr(H \mid W)
@@ -149,7 +149,7 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
             self._engine = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in super().__getstate__().items() if k != "_engine"}
+        return {k: v for k, v in super().__getstate__().items() if k not in ("_engine", "_tables")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

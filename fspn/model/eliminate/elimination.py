@@ -59,6 +59,7 @@ class Tables:
     def __init__(self, sizes: Sequence[int]):
         self.sizes = tuple(int(size) for size in sizes)
         self.plans: dict[tuple[object, ...], Plan] = {}
+        self.exact: dict[tuple[int, frozenset[int]], bool] = {}
         self._logs: dict[int, tuple[TableSplit, np.ndarray]] = {}
         self._chains: dict[int, tuple[Node, Chain]] = {}
         self._regions: dict[int, tuple[Node, list[tuple[Region, MultiLeaf]]]] = {}
@@ -242,10 +243,10 @@ class Elimination:
         opened = {v for v, found in evidence.items() if found.codes is None}
         weighted = tuple(t.variable for t in tables if evidence[t.variable].logs is not None)
         ends = [tuple(sorted(v for v in part.scope if v in opened)) for part in parts]
-        key = (id(chain), len(tables), frozenset(opened), weighted, kept, self.maxed)
-        plan = self.tables.plans.get(key)
-        if plan is None:
-            plan = self._remember(key, tables, ends, weighted, opened, kept)
+        scopes = [tuple(v for v in (*t.given, t.variable) if v in opened) for t in tables]
+        scopes += ends
+        scopes += [(v,) if v in opened else () for v in weighted]
+        plan = self._plan(tuple(scopes), kept)
         factors = [self._table(t, plan.scopes[i], evidence) for i, t in enumerate(tables)]
         for part, end in zip(parts, ends, strict=True):
             scope = plan.scopes[len(factors)]
@@ -258,22 +259,13 @@ class Elimination:
         known, answer = eliminate(plan, factors, lengths, self.semiring_of)
         return self._whole(answer, kept, evidence), Eliminated(plan, known, evidence, tables, parts)
 
-    def _remember(
-        self,
-        key: tuple[object, ...],
-        tables: tuple[TableSplit, ...],
-        ends: list[tuple[int, ...]],
-        weighted: tuple[int, ...],
-        opened: set[int],
-        kept: tuple[int, ...],
-    ) -> Plan:
-        """A new plan: summed variables go before those that are maximised."""
-        scopes = [
-            tuple(v for v in (*table.given, table.variable) if v in opened) for table in tables
-        ]
-        scopes += ends
-        scopes += [(v,) if v in opened else () for v in weighted]
-        variables = sorted(opened)
+    def _plan(self, scopes: tuple[tuple[int, ...], ...], kept: tuple[int, ...]) -> Plan:
+        """The plan of these scopes: summed variables go before those that are maximised."""
+        key = (scopes, kept, self.maxed)
+        plan = self.tables.plans.get(key)
+        if plan is not None:
+            return plan
+        variables = sorted({v for scope in scopes for v in scope}.union(kept))
         place = {v: i for i, v in enumerate(variables)}
         near = scope_graph([[place[v] for v in scope] for scope in scopes], len(variables))
         stages = [-1 if v in kept else int(v in self.maxed) for v in variables]
@@ -327,6 +319,13 @@ class Elimination:
     def open_variables(self, node: Part, events: Events) -> list[int]:
         """The variables of a node that are maximised and not fixed."""
         return [v for v in sorted(node.scope) if self._is_open(v, events)]
+
+    def is_always_exact(self, node: Node) -> bool:
+        """Whether the factor of a model's root is exact without any evidence, and so with any."""
+        key = (id(node), self.maxed)
+        if key not in self.tables.exact:
+            self.tables.exact[key] = self.is_exact(node, Events(1, {}))
+        return self.tables.exact[key]
 
     def is_exact(self, node: Part, events: Events) -> bool:
         """Whether the factor of a node is the maximum itself rather than an upper bound."""

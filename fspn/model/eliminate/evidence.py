@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fspn.model.leaves.base import log_of
-from fspn.schema.events import CodeRange, CodeWeights, Constraint
+from fspn.schema.events import CodeRange, CodeWeights, Constraint, Events, RealPoint
 
 
 @dataclass(frozen=True)
@@ -81,3 +81,29 @@ def _read_codes(weights: np.ndarray) -> Evidence:
     codes = weights.argmax(axis=1)
     own = weights[np.arange(len(weights)), codes]
     return Evidence(codes, 0, weights.shape[1], None if (own == 1.0).all() else log_of(own))
+
+
+def is_single(constraint: Constraint) -> np.ndarray:
+    """Which events fix the variable to one code (or one real)."""
+    if isinstance(constraint, CodeRange):
+        return constraint.lower == constraint.upper
+    if isinstance(constraint, CodeWeights):
+        return np.count_nonzero(constraint.values, axis=1) == 1
+    return np.full(len(constraint), isinstance(constraint, RealPoint))
+
+
+def event_patterns(events: Events) -> list[np.ndarray]:
+    """The events in groups that fix the same variables."""
+    single = [is_single(constraint) for constraint in events.constraints.values()]
+    if events.n == 1 or not single:
+        return [np.arange(events.n)]
+    return patterns(np.column_stack(single))
+
+
+def patterns(marks: np.ndarray) -> list[np.ndarray]:
+    """The positions of equal rows, group by group."""
+    if len(marks) == 0:
+        return []
+    _, which = np.unique(marks, axis=0, return_inverse=True)
+    which = which.ravel()
+    return [np.flatnonzero(which == place) for place in range(int(which.max()) + 1)]

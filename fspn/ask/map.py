@@ -1,0 +1,221 @@
+"""The most probable completion of evidence, and of the missing cells of rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fspn.ask.methods import Questions
+from fspn.ask.parse import in_cells, row_events
+from fspn.ask.values import typical_values
+from fspn.model.eliminate.branch import Solution, descend_best, solve
+from fspn.model.eliminate.descend import Columns
+from fspn.model.eliminate.elimination import Elimination
+from fspn.model.eliminate.evidence import event_patterns, patterns
+from fspn.model.eliminate.semiring import TooWide
+from fspn.schema.domain import as_table
+from fspn.schema.events import Events
+
+SECONDS = 10.0
+GAP = 1e-9
+CHUNK = 1024
+
+
+class MostProbable(tuple[Any, Any]):
+    """The pair (assignment, probability), or a list and an array of them.
+
+    Attributes:
+        bound: No assignment has a higher probability; equal to the probability where it is the
+            maximum, above it where the time limit ended the search.
+    """
+
+    bound: Any
+
+    def __new__(cls, assignment: Any, probability: Any, bound: Any) -> MostProbable:
+        pair = super().__new__(cls, (assignment, probability))
+        pair.bound = bound
+        return pair
+
+
+class MapQuestions(Questions):
+    """MAP and MPE."""
+
+    def map(
+        self,
+        evidence: Any = None,
+        columns: Sequence[Hashable] | None = None,
+        *,
+        time_limit: float = SECONDS,
+        strict: bool = False,
+    ) -> MostProbable:
+        r"""The most probable values of columns given the evidence, and their probability.
+
+        .. math:: \arg\max_q \Pr(Q = q \mid E)
+
+        All other columns are summed out. Of a continuous column the most probable *cell* is found,
+        and the median of the law inside of it is returned. Exact, also through sum nodes (by branch
+        and bound); where the time limit ends the search first, a warning says so and ``bound`` of
+        the answer says how much more probable another assignment could be at most.
+
+        Arguments:
+            evidence: In the forms of :meth:`conditional`: a dictionary, a list of them, or a pair
+                of arrays (lower, upper).
+            columns: The columns Q; None = all of them.
+            time_limit: Seconds per evidence.
+            strict: Whether evidence of probability zero is an error rather than NaN.
+
+        Returns:
+            A dictionary and a float; a list of dictionaries and an array for many evidences.
+        """
+        self._check_fitted()
+        asked, single = self._events({} if evidence is None else evidence, points=True)
+        chosen = self._chosen(columns)
+        known = self._log_probability(asked)
+        solutions = self._solve(in_cells(self.domain_, asked), frozenset(chosen), time_limit)
+        assignments = self._assignments(solutions, asked, chosen)
+        values = np.array([solution.log_value for solution in solutions])
+        bounds = np.array([solution.log_bound for solution in solutions])
+        possible = ~np.isneginf(known)
+        if not possible.all():
+            self._impossible_evidence(strict)
+        self._check_gap([s for s in solutions if s.columns], time_limit)
+        base = np.where(possible, known, np.nan)
+        probabilities, limits = np.exp(values - base), np.exp(bounds - base)
+        if single:
+            return MostProbable(assignments[0], float(probabilities[0]), float(limits[0]))
+        return MostProbable(assignments, probabilities, limits)
+
+    def predict(self, X: Any, time_limit: float = SECONDS) -> Any:
+        """The rows with their missing cells filled in, each row by its most probable completion.
+
+        All cells of a row are filled at once, so that they agree with each other.
+
+        Arguments:
+            X: A table as in :meth:`score_samples`; a missing cell is NaN or None.
+            time_limit: Seconds per row, see :meth:`map`.
+
+        Returns:
+            A table of the same form and types.
+        """
+        self._check_fitted()
+        table = as_table(X, self.domain_.names)
+        filled = self._fill(table, time_limit)
+        return filled if isinstance(X, pd.DataFrame) else filled.to_numpy(np.asarray(X).dtype)
+
+    def _chosen(self, columns: Sequence[Hashable] | None) -> list[int]:
+        if columns is None:
+            return list(range(len(self.domain_)))
+        if isinstance(columns, str) or not isinstance(columns, Sequence):
+            raise TypeError(f"columns={columns!r} must be a list of column names")
+        chosen = [self.domain_.index(name) for name in columns]
+        if not chosen:
+            raise ValueError("columns names no column; None asks for all of them")
+        return chosen
+
+    def _fill(self, table: pd.DataFrame, time_limit: float) -> pd.DataFrame:
+        filled = table.copy()
+        lacking = table.isna().to_numpy()
+        rows = np.flatnonzero(lacking.any(axis=1))
+        hopeless = 0
+        for mine in (rows[group] for group in patterns(lacking[rows])):
+            pattern = lacking[mine[0]]
+            asked = row_events(self.domain_, self.domain_.encode(table.iloc[mine]))
+            asked = asked.restrict(frozenset(np.flatnonzero(~pattern).tolist()))
+            whole = frozenset(range(len(self.domain_)))
+            solutions = self._solve(asked, whole, time_limit)
+            found = [i for i, solution in enumerate(solutions) if solution.columns]
+            hopeless += len(mine) - len(found)
+            self._check_gap([solutions[i] for i in found], time_limit)
+            for v in np.flatnonzero(pattern) if found else ():
+                codes = np.array([solutions[i].columns[int(v)][0] for i in found])
+                _put(filled, int(v), mine[found], typical_values(self.domain_[int(v)], codes, None))
+        if hopeless:
+            warnings.warn(
+                f"{hopeless} row(s) have probability zero; their missing cells stay missing",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return filled
+
+    # ------------------------------------------------------------------ solving
+
+    def _solve(self, events: Events, maxed: frozenset[int], seconds: float) -> list[Solution]:
+        """One solution per event; events of the same pattern share the elimination."""
+        tables = self._elimination_tables()
+        elimination = Elimination(tables, maxed)
+        if not elimination.is_always_exact(self.root_):
+            return [
+                solve(tables, self.root_, events.take(np.array([i])), maxed, seconds)
+                for i in range(events.n)
+            ]
+        solutions: list[Solution] = [Solution(-np.inf, -np.inf)] * events.n
+        for rows in event_patterns(events):
+            for start in range(0, len(rows), CHUNK):
+                self._solve_chunk(elimination, events, rows[start : start + CHUNK], solutions)
+        return solutions
+
+    def _solve_chunk(
+        self,
+        elimination: Elimination,
+        events: Events,
+        rows: np.ndarray,
+        solutions: list[Solution],
+    ) -> None:
+        """Many events at a time, half as many where their tables do not fit."""
+        part = events if len(rows) == events.n else events.take(rows)
+        try:
+            values = elimination.logs(self.root_, part)
+            alive = np.flatnonzero(~np.isneginf(values))
+            columns: Columns = {}
+            if len(alive):
+                inside = part if len(alive) == part.n else part.take(alive)
+                columns = descend_best(elimination, self.root_, inside)
+        except TooWide:
+            if len(rows) == 1:
+                raise
+            for half in np.array_split(rows, 2):
+                self._solve_chunk(elimination, events, half, solutions)
+            return
+        for place, i in enumerate(alive.tolist()):
+            value = float(values[i])
+            own = {v: column[place : place + 1] for v, column in columns.items()}
+            solutions[rows[i]] = Solution(value, value, own)
+
+    def _assignments(
+        self, solutions: list[Solution], asked: Events, chosen: list[int]
+    ) -> list[dict[Hashable, Any]]:
+        names = [self.domain_[v].name for v in chosen]
+        found = np.array([i for i, s in enumerate(solutions) if s.columns], dtype=np.int64)
+        assignments = [dict.fromkeys(names) for _ in solutions]
+        for v, name in zip(chosen, names, strict=True):
+            codes = np.array([solutions[i].columns[v][0] for i in found])
+            constraint = asked.constraints.get(v)
+            own = None if constraint is None else constraint.take(found)
+            values = typical_values(self.domain_[v], codes, own).tolist()
+            for i, value in zip(found, values, strict=True):
+                assignments[i][name] = value
+        return assignments
+
+    @staticmethod
+    def _check_gap(solutions: list[Solution], seconds: float) -> None:
+        gap = max((s.log_bound - s.log_value for s in solutions), default=0.0)
+        if gap > GAP:
+            warnings.warn(
+                f"the time limit of {seconds} s ended the search: another assignment could be up "
+                f"to {np.exp(gap):.4g} times as probable; allow more with time_limit",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+
+def _put(table: pd.DataFrame, v: int, rows: np.ndarray, values: np.ndarray) -> None:
+    """Write values into cells of a column, in its own type."""
+    column = table.iloc[:, v]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        new = [x for x in pd.unique(pd.Series(values)) if x not in column.cat.categories]
+        table.isetitem(v, column.cat.add_categories(new).array)
+    table.iloc[rows, v] = values
