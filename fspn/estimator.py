@@ -141,6 +141,11 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
             del self.feature_names_in_
         self._build_engine()
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def _build_engine(self) -> None:
         try:
             program = compile_fspn(self.root_, [v.size for v in self.domain_.variables])

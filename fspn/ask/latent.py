@@ -28,7 +28,7 @@ class Difference:
     Arguments:
         column: The column.
         distance: Half the sum of the absolute differences of probabilities, 0 to 1.
-        value: The value whose probability differs most, in words.
+        value: The value that is more probable here than overall by most, in words.
         here: Its probability in the component.
         overall: Its probability in the model.
     """
@@ -113,7 +113,7 @@ class LatentQuestions(Questions):
             marginals = np.exp([elimination.factor(child, free, (v,))[0] for child in children])
             overall = weights @ marginals
             for k, marginal in enumerate(marginals):
-                code = int(np.abs(marginal - overall).argmax())
+                code = int((marginal - overall).argmax())
                 distance = 0.5 * float(np.abs(marginal - overall).sum())
                 told = cell_name(variable, code)
                 chances = float(marginal[code]), float(overall[code])

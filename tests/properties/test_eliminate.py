@@ -10,6 +10,7 @@ from fspn.model.eliminate.branch import solve
 from fspn.model.eliminate.descend import Descent, random_choice
 from fspn.model.eliminate.elimination import Elimination, Tables
 from fspn.schema.events import Events
+from tests.chi_square import is_likely
 from tests.pointwise import joint_of
 from tests.random_models import ModelMaker
 
@@ -102,17 +103,4 @@ def test_samples_given_an_event(seed: int, width: int) -> None:
     counts = np.zeros(table.shape)
     np.add.at(counts, cells, 1)
     expected = n * table / table.sum()
-    assert not counts[expected == 0].any()
-    assert chi_square_is_likely(counts.ravel(), expected.ravel())
-
-
-def chi_square_is_likely(counts: np.ndarray, expected: np.ndarray) -> bool:
-    """Cells of small expectation are put together."""
-    from scipy.stats import chi2
-
-    small = expected < 5
-    counts = np.append(counts[~small], counts[small].sum())
-    expected = np.append(expected[~small], expected[small].sum())
-    some = expected > 1e-3
-    statistic = ((counts[some] - expected[some]) ** 2 / np.maximum(expected[some], 1.0)).sum()
-    return bool(statistic < chi2.isf(1e-9, max(int(some.sum()) - 1, 1)) + 10)
+    assert is_likely(counts.ravel(), expected.ravel())
