@@ -61,11 +61,19 @@ class Footprint:
         n_nodes: Number of nodes (for a Bayesian network: of variables).
         n_parameters: Number of free parameters.
         size_bytes: Bytes by the rule of this module.
+        n_factorize: Number of factorize nodes (the paper's f), where the model is an FSPN.
+        n_multi_leaves: Number of multi-leaves (the paper's l), where the model is an FSPN.
+        depth: Nodes on the longest way from the root to a leaf, where there is a tree.
+        compiled_bytes: Bytes of the form that answers queries, where that is another one.
     """
 
     n_nodes: int
     n_parameters: int
     size_bytes: int
+    n_factorize: int | None = None
+    n_multi_leaves: int | None = None
+    depth: int | None = None
+    compiled_bytes: int | None = None
 
     @classmethod
     def of(cls, n_nodes: int, distributions: Iterable[np.ndarray], links: int) -> Footprint:
@@ -155,6 +163,11 @@ class DensityModel(ABC):
         if possible.any():
             result[possible] = self._conditional(asked[possible], given[possible])
         return result
+
+    @property
+    def footprint(self) -> Footprint:
+        """How large the fitted model is."""
+        return self._footprint()
 
     @property
     def n_nodes(self) -> int:

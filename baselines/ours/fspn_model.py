@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,9 @@ class FSPNModel(DensityModel):
         oracle: The independence oracle.
         group: How a highly correlated group is modelled.
         offsets: Whether a table may be an integer combination of its parents plus noise.
+        split: The split method.
+        multi_leaf: The family of multi-leaves.
+        n_clusters: Children of a sum node.
     """
 
     name: ClassVar[str] = "fspn"
@@ -44,11 +47,24 @@ class FSPNModel(DensityModel):
         oracle: str | None = None,
         group: str | None = None,
         offsets: bool = True,
+        split: str = "greedy",
+        multi_leaf: str = "auto",
+        n_clusters: int = 2,
     ) -> None:
-        self.tau_low, self.tau_high = tau_low, tau_high
-        self.min_rows, self.alpha, self.max_parents = min_rows, alpha, max_parents
-        self.n_components = n_components
-        self.oracle, self.group, self.offsets = oracle, group, offsets
+        self.settings: dict[str, Any] = {
+            "tau_low": tau_low,
+            "tau_high": tau_high,
+            "min_rows": min_rows,
+            "alpha": alpha,
+            "max_parents": max_parents,
+            "n_components": n_components,
+            "oracle": oracle,
+            "group": group,
+            "offsets": offsets,
+            "split": split,
+            "multi_leaf": multi_leaf,
+            "n_clusters": n_clusters,
+        }
 
     def _fit(self, codes: np.ndarray, seed: int) -> None:
         columns = list(self.encoder.columns)
@@ -58,22 +74,14 @@ class FSPNModel(DensityModel):
         ]
         self._knows_values = all(d.dtype.kind in "iu" for d in self.encoder.domains)
         self.model = FSPN(
-            self.tau_low,
-            self.tau_high,
+            **self.settings,
             preset=self.preset,
-            min_rows=self.min_rows,
-            alpha=self.alpha,
-            max_parents=self.max_parents,
-            n_components=self.n_components,
-            oracle=self.oracle,
-            group=self.group,
-            offsets=self.offsets,
             kinds={
                 column: "ordered" if domain.dtype.kind in "iu" else "unordered"
                 for column, domain in zip(columns, self.encoder.domains, strict=True)
             },
             random_state=seed,
-        ).fit(self._decoded(codes), dict(zip(columns, self._values, strict=True)))
+        ).fit(self._decoded(codes), domains=dict(zip(columns, self._values, strict=True)))
 
     def _decoded(self, codes: np.ndarray) -> pd.DataFrame:
         columns = zip(self.encoder.columns, self._values, codes.T, strict=True)
@@ -118,12 +126,53 @@ class FSPNModel(DensityModel):
         self.model.save(path)
 
     def _footprint(self) -> Footprint:
-        model = self.model
-        return Footprint(model.n_nodes_, model.n_parameters_, model.size_bytes_)
+        model, census = self.model, self.model.census_
+        return Footprint(
+            census.n_nodes,
+            model.n_parameters_,
+            model.size_bytes_,
+            census.n_factorize,
+            census.n_multi_leaves,
+            census.depth,
+            model.compiled_bytes_,
+        )
 
 
 class FSPNPaper(FSPNModel):
-    """The paper's learner: RDC, k-means row clusters, greedy splitting."""
+    """The paper's learner: RDC, k-means row clusters, greedy splitting, Dirichlet multi-leaves.
+
+    Arguments:
+        tau_low: Below this RDC two columns count as independent.
+        tau_high: From this RDC on they count as highly correlated.
+        min_rows: Slices of fewer rows are not partitioned any further.
+        alpha: Strength of the smoothing.
+        oracle: Another independence oracle.
+        split: The split method, one of the two of Appendix C.
+        multi_leaf: Another family of multi-leaves.
+        n_clusters: Children of a sum node.
+    """
 
     name: ClassVar[str] = "fspn_paper"
     preset: ClassVar[str] = "paper"
+
+    def __init__(
+        self,
+        tau_low: float | None = None,
+        tau_high: float | None = None,
+        min_rows: int | None = None,
+        alpha: float | None = None,
+        oracle: str | None = None,
+        split: str = "greedy",
+        multi_leaf: str = "auto",
+        n_clusters: int = 2,
+    ) -> None:
+        super().__init__(
+            tau_low,
+            tau_high,
+            min_rows,
+            alpha,
+            oracle=oracle,
+            split=split,
+            multi_leaf=multi_leaf,
+            n_clusters=n_clusters,
+        )

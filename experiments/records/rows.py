@@ -30,7 +30,9 @@ class ResultRow:
 
     Times are in the unit that the name says; `latency_batch_ms` is per query of a batch;
     `kl_*` are nats; `*_ll` are mean log-likelihoods per row; `label` tells the jobs of one
-    experiment apart (dataset/model/seed and the settings that were swept beyond these).
+    experiment apart (dataset/model/seed and the settings that were swept beyond these);
+    `compiled_bytes` is the form that answers queries, `size_bytes` the model itself; `n_factorize`
+    and `n_multi_leaves` are the paper's f and l.
     """
 
     fingerprint: str
@@ -60,6 +62,10 @@ class ResultRow:
     n_nodes: float = NAN
     n_parameters: float = NAN
     size_bytes: float = NAN
+    compiled_bytes: float = NAN
+    n_factorize: float = NAN
+    n_multi_leaves: float = NAN
+    depth: float = NAN
     train_seconds: float = NAN
     search_seconds: float = NAN
     job_seconds: float = NAN

@@ -158,6 +158,7 @@ def _closing(run: tracking.Run) -> Iterator[None]:
 
 def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> ResultRow:
     params = config.model.params | found.best.params
+    size = found.model.footprint
     return replace(
         row,
         engine=found.model.engine,
@@ -166,9 +167,13 @@ def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> Resu
         n_trials=len(found.trials),
         n_failed_trials=found.n_failed,
         valid_ll=found.best.valid_ll,
-        n_nodes=found.model.n_nodes,
-        n_parameters=found.model.n_parameters,
-        size_bytes=found.model.size_bytes,
+        n_nodes=size.n_nodes,
+        n_parameters=size.n_parameters,
+        size_bytes=size.size_bytes,
+        compiled_bytes=_number(size.compiled_bytes),
+        n_factorize=_number(size.n_factorize),
+        n_multi_leaves=_number(size.n_multi_leaves),
+        depth=_number(size.depth),
         tau_low=_number(params.get("tau_low")),
         tau_high=_number(params.get("tau_high")),
         params=json.dumps(params, sort_keys=True, default=str),

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from fspn.ask.laws import ColumnLaw, RealLaw
+from fspn.ask.laws import CellLaw, ColumnLaw, DiscreteLaw, RealLaw, cut_pieces
 from fspn.ask.methods import Questions
 from fspn.ask.parse import in_cells
-from fspn.ask.values import law_of_cells
+from fspn.ask.values import allowed_ranges
 from fspn.model.eliminate.semiring import TooWide
 from fspn.schema.events import CodeRange, CodeWeights, Events, RealPoint, RealRange
 
 MAX_TABLE = 1 << 22
+MICROSECONDS = 1e6
 
 
 class ExpectationQuestions(Questions):
     """Numbers that sum up what a model says about columns."""
 
     def mean(self, column: Hashable, given: Any = None, strict: bool = False) -> Any:
-        r""":math:`E[X \mid E]` of an ordered or continuous column.
+        r""":math:`E[X \mid E]` of a column of numbers, dates or booleans.
+
+        Missing values are left out; values beyond the training range count at its ends.
 
         Arguments:
-            column: The column.
+            column: The column; the mean of datetimes is a datetime.
             given: Evidence in the forms of :meth:`conditional`.
             strict: Whether evidence of probability zero is an error rather than NaN.
         """
-        return self._moments(column, given, strict)[0]
+        law, single = self._law(column, given, strict, moments=True)
+        mean = law.moments()[0]
+        variable = self.domain_[self.domain_.index(column)]
+        if variable.kind == "datetime":
+            dates = variable.restore(mean)
+            return dates.iloc[0] if single else dates.to_numpy()
+        return float(mean[0]) if single else mean
 
     def variance(self, column: Hashable, given: Any = None, strict: bool = False) -> Any:
-        r""":math:`E[X^2 \mid E] - E[X \mid E]^2` of an ordered or continuous column."""
-        return self._moments(column, given, strict)[1]
+        r""":math:`E[X^2 \mid E] - E[X \mid E]^2`, as in :meth:`mean`; of datetimes in seconds^2."""
+        law, single = self._law(column, given, strict, moments=True)
+        variance = law.moments()[1]
+        if self.domain_[self.domain_.index(column)].kind == "datetime":
+            variance = variance / MICROSECONDS**2
+        return float(variance[0]) if single else variance
 
     def quantile(self, column: Hashable, q: Any, given: Any = None, strict: bool = False) -> Any:
         r"""The smallest value x with :math:`\Pr(X \le x \mid E) \ge q`.
@@ -50,25 +64,44 @@ class ExpectationQuestions(Questions):
         if shares.ndim != 1 or not ((shares >= 0) & (shares <= 1)).all():
             raise ValueError(f"q={q!r} must be a number in [0, 1], or a list of them")
         law, single = self._law(column, given, strict)
-        found = law.quantiles(shares)
+        line = law.quantiles(shares)
+        variable = self.domain_[self.domain_.index(column)]
+        found = variable.restore(line.ravel()).to_numpy().reshape(line.shape)
         found = found[:, 0] if np.ndim(q) == 0 else found
         return _plain(found[0]) if single else found
 
     def entropy(
         self, columns: Sequence[Hashable] | Hashable, given: Any = None, strict: bool = False
     ) -> Any:
-        r""":math:`-\sum_x \Pr(x \mid E) \ln \Pr(x \mid E)` of discrete columns, in nats.
+        r""":math:`-E[\ln p(X \mid E)]` of columns together, in nats.
+
+        A sum over the values of discrete columns; reals count by their density, as in
+        :meth:`score_samples`. Missing values are a state like any other.
 
         Arguments:
             columns: A column, or a list of columns whose joint entropy is meant.
             given: Evidence in the forms of :meth:`conditional`.
             strict: Whether evidence of probability zero is an error rather than NaN.
         """
-        names = _listed(columns)
-        axes = self._axes(names, "an entropy as a sum")
-        tables, single = self._tables_given(axes, given, strict)
-        found = np.array([_entropy(table) for table in tables])
+        axes = self._axes(_listed(columns))
+        asked, single = self._given(given, strict)
+        found = np.empty(asked.n)
+        for event, table in enumerate(self._tables_given(axes, asked)):
+            found[event] = _entropy(table)
+            for place, v in enumerate(axes):
+                rest = tuple(a for a in range(len(axes)) if a != place)
+                found[event] += table.sum(axis=rest) @ self._entropies_inside(v, asked, event)
         return float(found[0]) if single else found
+
+    def _entropies_inside(self, v: int, asked: Events, event: int) -> np.ndarray:
+        """The entropy that is left once the cell of a column is known."""
+        variable = self.domain_[v]
+        found = np.zeros(variable.size)
+        if variable.cells is not None:
+            lower, upper = allowed_ranges(asked.constraints.get(v), asked.n)
+            pieces = cut_pieces(variable.cells, lower[event], upper[event])
+            found[: variable.n_values] = pieces.entropies(variable.n_values)
+        return found
 
     def mutual_information(
         self,
@@ -80,7 +113,7 @@ class ExpectationQuestions(Questions):
         r""":math:`I(A; B \mid E) = H(A \mid E) + H(B \mid E) - H(A, B \mid E)`, in nats.
 
         Continuous columns count by their cells: inside of a cell a value depends on nothing else,
-        so this is their mutual information itself.
+        so this is their mutual information itself. Missing values are a state like any other.
 
         Arguments:
             a: A column, or a list of columns.
@@ -89,49 +122,54 @@ class ExpectationQuestions(Questions):
             strict: Whether evidence of probability zero is an error rather than NaN.
         """
         first, second = _listed(a), _listed(b)
-        axes = self._axes([*first, *second], None)
-        tables, single = self._tables_given(axes, given, strict)
+        axes = self._axes([*first, *second])
+        asked, single = self._given(given, strict)
         of_a, of_b = tuple(range(len(first))), tuple(range(len(first), len(axes)))
         found = np.array(
             [
                 max(_entropy(t.sum(axis=of_b)) + _entropy(t.sum(axis=of_a)) - _entropy(t), 0.0)
                 if np.isfinite(t).all()
                 else np.nan
-                for t in tables
+                for t in self._tables_given(axes, asked)
             ]
         )
         return float(found[0]) if single else found
 
     # ------------------------------------------------------------------ one column
 
-    def _moments(self, column: Hashable, given: Any, strict: bool) -> tuple[Any, Any]:
-        law, single = self._law(column, given, strict)
-        mean, variance = law.moments()
-        return (float(mean[0]), float(variance[0])) if single else (mean, variance)
+    def _given(self, given: Any, strict: bool) -> tuple[Events, bool]:
+        """The evidence, and whether a single one was meant; a warning where it is impossible."""
+        asked, single = self._events({} if given is None else given, points=True)
+        if np.isneginf(self._log_probability(asked)).any():
+            self._impossible_evidence(strict)
+        return asked, single
 
-    def _law(self, column: Hashable, given: Any, strict: bool) -> tuple[ColumnLaw, bool]:
-        """The law of one column given every evidence."""
+    def _law(
+        self, column: Hashable, given: Any, strict: bool, moments: bool = False
+    ) -> tuple[ColumnLaw, bool]:
+        """The law of one column given every evidence, missing values left out."""
         self._check_fitted()
         v = self.domain_.index(column)
-        if self.domain_[v].kind == "unordered":
+        variable = self.domain_[v]
+        numeric = not variable.has_labels or variable.kind == "boolean"
+        if not (numeric if moments else variable.is_ordered):
             raise ValueError(
-                f"column {column!r} is unordered: its values have no mean, variance or quantiles; "
-                "ask for its probabilities with conditional_table()"
+                f"column {column!r} is {'labels' if variable.is_ordered else 'unordered'}: its "
+                f"values have no {'mean or variance' if moments else 'quantiles'}; ask for its "
+                "probabilities with conditional_table()"
             )
-        asked, single = self._events({} if given is None else given, points=True)
-        known = self._log_probability(asked)
-        if np.isneginf(known).any():
-            self._impossible_evidence(strict)
-        if self.domain_[v].size:
-            shares = self._shares(v, in_cells(self.domain_, asked))
-            return law_of_cells(self.domain_[v], asked.constraints.get(v), shares), single
-        return RealLaw(self._distribution(v, asked, known), asked.n), single
+        asked, single = self._given(given, strict)
+        constraint = asked.constraints.get(v)
+        if not variable.is_coded:
+            return RealLaw(self._distribution(v, asked), asked.n), single
+        shares = self._shares(v, in_cells(self.domain_, asked))
+        if variable.cells is None:
+            return DiscreteLaw(variable.line_values, shares), single
+        return CellLaw(variable.cells, shares, constraint), single
 
-    def _distribution(
-        self, v: int, asked: Events, known: np.ndarray
-    ) -> Callable[[int, np.ndarray], np.ndarray]:
+    def _distribution(self, v: int, asked: Events) -> Callable[[int, np.ndarray], np.ndarray]:
         """The distribution function of a column of reals given each event."""
-        own = asked.constraints.get(v)
+        own, known = asked.constraints.get(v), self._log_probability(asked)
 
         def cdf(event: int, points: np.ndarray) -> np.ndarray:
             if np.isneginf(known[event]):
@@ -149,8 +187,8 @@ class ExpectationQuestions(Questions):
         return cdf
 
     def _shares(self, v: int, events: Events) -> np.ndarray:
-        """The probability of every cell of a column given each event, shape (n, size)."""
-        size, n = self.domain_[v].size, events.n
+        """The probability of every cell given each event and that there is a value, (n, cells)."""
+        size, n = self.domain_[v].n_values, events.n
         own = events.constraints.get(v)
         weights = own.weights(size) if isinstance(own, CodeRange | CodeWeights) else 1.0
         codes = np.tile(np.arange(size), n)
@@ -164,7 +202,7 @@ class ExpectationQuestions(Questions):
 
     # ------------------------------------------------------------------ several columns
 
-    def _axes(self, names: Sequence[Hashable], wanted: str | None) -> list[int]:
+    def _axes(self, names: Sequence[Hashable]) -> list[int]:
         """The positions of different columns that have finite tables."""
         self._check_fitted()
         if not names:
@@ -173,11 +211,8 @@ class ExpectationQuestions(Questions):
         if len(set(axes)) < len(axes):
             raise ValueError(f"a column is named twice in {list(names)}")
         for name, v in zip(names, axes, strict=True):
-            variable = self.domain_[v]
-            if variable.size == 0 or (wanted and variable.kind == "continuous"):
-                raise ValueError(
-                    f"column {name!r} is continuous: it has no {wanted or 'finite table of cells'}"
-                )
+            if not self.domain_[v].is_coded:
+                raise ValueError(f"column {name!r} is continuous and has no finite table of cells")
         cells = float(np.prod([float(self.domain_[v].size) for v in axes]))
         if cells > MAX_TABLE:
             raise TooWide(
@@ -186,18 +221,12 @@ class ExpectationQuestions(Questions):
             )
         return axes
 
-    def _tables_given(
-        self, axes: list[int], given: Any, strict: bool
-    ) -> tuple[list[np.ndarray], bool]:
-        asked, single = self._events({} if given is None else given, points=True)
-        if np.isneginf(self._log_probability(asked)).any():
-            self._impossible_evidence(strict)
-        tables = []
+    def _tables_given(self, axes: list[int], asked: Events) -> Iterator[np.ndarray]:
+        """The table of cells of some columns given each event."""
         for event in range(asked.n):
             table = self._joint_table(axes, asked.take(np.array([event])))
             total = table.sum()
-            tables.append(table / (total if total > 0 else np.nan))
-        return tables, single
+            yield table / (total if total > 0 else np.nan)
 
 
 def _listed(columns: Any) -> list[Hashable]:
@@ -212,4 +241,7 @@ def _entropy(table: np.ndarray) -> float:
 
 
 def _plain(value: Any) -> Any:
+    """A scalar in Python's own type, a datetime as pandas'."""
+    if isinstance(value, np.datetime64):
+        return pd.Timestamp(value)
     return value.item() if isinstance(value, np.generic) else value

@@ -10,13 +10,13 @@ import numpy as np
 
 from fspn.ask.methods import Questions
 from fspn.ask.parse import row_events
-from fspn.ask.values import cell_name
 from fspn.model.eliminate.elimination import Elimination
 from fspn.model.eliminate.evidence import patterns
 from fspn.model.leaves.base import log_of
 from fspn.model.nodes import Node, Sum
 from fspn.schema.domain import as_table
 from fspn.schema.events import Events
+from fspn.schema.variable import UNKNOWN
 
 CHUNK = 1024
 
@@ -68,7 +68,8 @@ class LatentQuestions(Questions):
 
         .. math:: r_k(x) = w_k \Pr\nolimits_k(x) / \sum_j w_j \Pr\nolimits_j(x)
 
-        A missing cell is summed out. A model without a sum node at its root has one component; a
+        A missing cell counts as the missing state where the column has it, and is summed out
+        elsewhere. A model without a sum node at its root has one component; a
         row of probability zero gets NaN.
 
         Arguments:
@@ -115,7 +116,7 @@ class LatentQuestions(Questions):
             for k, marginal in enumerate(marginals):
                 code = int((marginal - overall).argmax())
                 distance = 0.5 * float(np.abs(marginal - overall).sum())
-                told = cell_name(variable, code)
+                told = variable.describe(code)
                 chances = float(marginal[code]), float(overall[code])
                 found[k].append(Difference(variable.name, distance, told, *chances))
         ranked = [sorted(each, key=lambda d: -d.distance)[:n_columns] for each in found]
@@ -143,4 +144,4 @@ class LatentQuestions(Questions):
 
 
 def _is_missing(column: np.ndarray) -> np.ndarray:
-    return np.isnan(column) if column.dtype.kind == "f" else column == -1
+    return np.isnan(column) if column.dtype.kind == "f" else column == UNKNOWN

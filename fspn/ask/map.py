@@ -18,7 +18,8 @@ from fspn.model.eliminate.elimination import Elimination
 from fspn.model.eliminate.evidence import event_patterns, patterns
 from fspn.model.eliminate.semiring import TooWide
 from fspn.schema.domain import as_table
-from fspn.schema.events import Events
+from fspn.schema.events import CodeRange, Events
+from fspn.schema.missing import is_missing
 
 SECONDS = 10.0
 GAP = 1e-9
@@ -56,8 +57,9 @@ class MapQuestions(Questions):
 
         .. math:: \arg\max_q \Pr(Q = q \mid E)
 
-        All other columns are summed out. Of a continuous column the most probable *cell* is found,
-        and the median of the law inside of it is returned. Exact, also through sum nodes (by branch
+        All other columns are summed out. Of a column whose cells hold several values the most
+        probable *cell* is found, and the median of the law inside of it is returned; None stands
+        for the missing state. Exact, also through sum nodes (by branch
         and bound); where the time limit ends the search first, a warning says so and ``bound`` of
         the answer says how much more probable another assignment could be at most.
 
@@ -124,9 +126,8 @@ class MapQuestions(Questions):
         for mine in (rows[group] for group in patterns(lacking[rows])):
             pattern = lacking[mine[0]]
             asked = row_events(self.domain_, self.domain_.encode(table.iloc[mine]))
-            asked = asked.restrict(frozenset(np.flatnonzero(~pattern).tolist()))
-            whole = frozenset(range(len(self.domain_)))
-            solutions = self._solve(asked, whole, time_limit)
+            asked = self._known_cells(asked, pattern)
+            solutions = self._solve(asked, frozenset(range(len(self.domain_))), time_limit)
             found = [i for i, solution in enumerate(solutions) if solution.columns]
             hopeless += len(mine) - len(found)
             self._check_gap([solutions[i] for i in found], time_limit)
@@ -140,6 +141,15 @@ class MapQuestions(Questions):
                 stacklevel=3,
             )
         return filled
+
+    def _known_cells(self, rows: Events, lacking: np.ndarray) -> Events:
+        """What is known of rows that lack the same cells; a missing cell has some value."""
+        known = rows.restrict(frozenset(np.flatnonzero(~lacking).tolist()))
+        for v in np.flatnonzero(lacking).tolist():
+            if self.domain_[v].missing is not None:
+                last = np.full(rows.n, self.domain_[v].n_values - 1)
+                known = known.with_constraint(v, CodeRange(np.zeros_like(last), last))
+        return known
 
     # ------------------------------------------------------------------ solving
 
@@ -197,7 +207,7 @@ class MapQuestions(Questions):
             own = None if constraint is None else constraint.take(found)
             values = typical_values(self.domain_[v], codes, own).tolist()
             for i, value in zip(found, values, strict=True):
-                assignments[i][name] = value
+                assignments[i][name] = None if is_missing(value) else value
         return assignments
 
     @staticmethod
@@ -212,10 +222,10 @@ class MapQuestions(Questions):
             )
 
 
-def _put(table: pd.DataFrame, v: int, rows: np.ndarray, values: np.ndarray) -> None:
+def _put(table: pd.DataFrame, v: int, rows: np.ndarray, values: pd.Series) -> None:
     """Write values into cells of a column, in its own type."""
     column = table.iloc[:, v]
     if isinstance(column.dtype, pd.CategoricalDtype):
-        new = [x for x in pd.unique(pd.Series(values)) if x not in column.cat.categories]
+        new = [x for x in values.unique() if x not in column.cat.categories]
         table.isetitem(v, column.cat.add_categories(new).array)
-    table.iloc[rows, v] = values
+    table.iloc[rows, v] = values.to_numpy()

@@ -36,8 +36,10 @@ class SampleQuestions(Questions):
         self._check_fitted()
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         if given is None:
-            drawn = sample_columns(self.root_, n_samples, rng)
-            return self._table(drawn, Events(1, {}), n_samples, rng)
+            columns = sample_columns(self.root_, n_samples, rng)
+            return self._table(
+                [variable.realise(columns[v], rng) for v, variable in enumerate(self.domain_)]
+            )
         asked, single = self._events(given, points=True)
         if np.isneginf(self._log_probability(asked)).any():
             raise ValueError("the evidence has probability zero, so nothing can be drawn given it")
@@ -57,16 +59,14 @@ class SampleQuestions(Questions):
             descent.go(self.root_, events, np.arange(count), np.zeros(count, dtype=np.int64))
             for v, column in descent.columns.items():
                 columns[v][start : start + count] = column
-        return self._table(columns, asked, n, rng)
-
-    def _table(self, columns: Columns, asked: Events, n: int, rng: np.random.Generator) -> Any:
-        which = np.zeros(n, dtype=np.int64)
-        frame = pd.DataFrame(
-            {
-                variable.name: drawn_values(
-                    variable, columns[v], asked.constraints.get(v), which, rng
-                )
-                for v, variable in enumerate(self.domain_.variables)
-            }
+        return self._table(
+            [
+                drawn_values(variable, columns[v], asked.constraints.get(v), rng)
+                for v, variable in enumerate(self.domain_)
+            ]
         )
+
+    def _table(self, drawn: list[pd.Series]) -> Any:
+        frame = pd.concat(drawn, axis=1, keys=self.domain_.names)
+        frame.columns = pd.Index(self.domain_.names, tupleize_cols=False)
         return frame if self.as_frame_ else frame.to_numpy()

@@ -23,11 +23,9 @@ from fspn.engine.compile_block import (
 from fspn.engine.compile_dense import fits_dense, write_dense_block
 from fspn.engine.kernels import BLOCK, FACTORIZE, JOINT, PRODUCT, SUM, UNI_LEAF
 from fspn.engine.pools import Pools, PoolWriter
-from fspn.model.leaves.base import log_of
-from fspn.model.leaves.categorical import Categorical
+from fspn.model.leaves.base import Univariate, log_of
 from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
-from fspn.model.leaves.nested import Nested
 from fspn.model.nodes import (
     Factorize,
     MultiLeaf,
@@ -113,12 +111,13 @@ class _Writer:
             return self._factorize(node)
         raise NotCompilable(f"a {type(node).__name__} node outside a factorize node")
 
-    def _uni_leaf(self, variable: int, dist: object) -> int:
-        if not isinstance(dist, Categorical):
-            raise NotCompilable(f"a leaf of the family {getattr(dist, 'family', dist)!r}")
+    def _uni_leaf(self, variable: int, dist: Univariate) -> int:
+        pmf = dist.pmf()
+        if pmf is None:
+            raise NotCompilable(f"a leaf of the family {dist.family!r}")
         scope = self._scope(frozenset([variable]))
-        pmf, cumulative = self._numbers_at(dist.p), self._numbers_at(dist.cumulative)
-        return self._record(UNI_LEAF, *scope, variable, len(dist.p), pmf, cumulative)
+        cumulative = self._numbers_at(np.concatenate([[0.0], np.cumsum(pmf)]))
+        return self._record(UNI_LEAF, *scope, variable, len(pmf), self._numbers_at(pmf), cumulative)
 
     def _product(self, node: Product) -> int:
         """A few small tables and leaves are one block; else tabular children are one each."""
@@ -132,8 +131,9 @@ class _Writer:
         return self._record(PRODUCT, *self._scope(node_scope), len(children), *children)
 
     def _multi_leaf(self, node: MultiLeaf) -> int:
-        if isinstance(node.dist, Nested):
-            return self.node(node.dist.root)
+        inside = node.dist.as_node(node.variables)
+        if inside is not None:
+            return self.node(inside)
         if isinstance(node.dist, Independent):
             parts = zip(node.variables, node.dist.parts, strict=True)
             return self._product_of([self._uni_leaf(v, part) for v, part in parts], node.scope)

@@ -89,7 +89,8 @@ class _Solver:
     def _pieces(self, node: Part) -> list[Part]:
         """What is independent of each other."""
         if isinstance(node, MultiLeaf):
-            return [node] if node.inner is None else self._pieces(node.inner)
+            inside = self.elimination.tables.inside(node)
+            return [node] if inside is None else self._pieces(inside)
         if isinstance(node, Product | Factorize):
             if isinstance(node, Factorize) and not isinstance(node.right, TableSplit):
                 return [node]
@@ -113,7 +114,8 @@ class _Branching:
         self.order: list[int] = []
         self.best = Solution(-np.inf, np.inf)
         self.levels: list[list[tuple[float, tuple[int, ...]]]] = []
-        self.sums = [node for node in walk_all(piece) if isinstance(node, Sum)]
+        tables = self.elimination.tables
+        self.sums = [node for node in walk_all(piece, tables) if isinstance(node, Sum)]
 
     def run(self) -> Solution:
         bound = float(self.elimination.logs(self.piece, self.event)[0])
@@ -215,11 +217,11 @@ def fix_columns(events: Events, columns: Columns, sizes: Sequence[int]) -> Event
     return events
 
 
-def walk_all(part: Part) -> Iterator[Node]:
+def walk_all(part: Part, tables: Tables) -> Iterator[Node]:
     """All nodes of a piece, those inside of multi-leaves too."""
     roots = [part] if not isinstance(part, Chain) else list(part.parts)
     for root in roots:
         for node in walk(root):
             yield node
-            if isinstance(node, MultiLeaf) and node.inner is not None:
-                yield from walk_all(node.inner)
+            if isinstance(node, MultiLeaf) and (inside := tables.inside(node)) is not None:
+                yield from walk_all(inside, tables)

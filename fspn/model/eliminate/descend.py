@@ -125,8 +125,9 @@ class Descent:
     def _multi_leaf(
         self, node: MultiLeaf, events: Events, rows: np.ndarray, which: np.ndarray
     ) -> None:
-        if node.inner is not None:
-            self.go(node.inner, events, rows, which)
+        inside = self.elimination.tables.inside(node)
+        if inside is not None:
+            self.go(inside, events, rows, which)
         elif isinstance(node.dist, Independent):
             self._chain(self.elimination.tables.chain(node), events, rows, which)
         elif isinstance(node.dist, SparseJoint) and self.elimination.maxed.isdisjoint(node.scope):

@@ -62,7 +62,15 @@ class Tables:
         self.exact: dict[tuple[int, frozenset[int]], bool] = {}
         self._logs: dict[int, tuple[TableSplit, np.ndarray]] = {}
         self._chains: dict[int, tuple[Node, Chain]] = {}
+        self._inside: dict[int, tuple[Node, Node | None]] = {}
         self._regions: dict[int, tuple[Node, list[tuple[Region, MultiLeaf]]]] = {}
+
+    def inside(self, leaf: MultiLeaf) -> Node | None:
+        """The nodes that a multi-leaf stands for, where it does."""
+        found = self._inside.get(id(leaf))
+        if found is None:
+            found = self._inside[id(leaf)] = (leaf, leaf.dist.as_node(leaf.variables))
+        return found[1]
 
     def chain(self, node: Node) -> Chain:
         """A product, a factorize node with a table or a leaf of independent variables."""
@@ -163,8 +171,9 @@ class Elimination:
         return univariate_logs(node.dist, constraint, size, self.semiring_of(v))
 
     def _multi_leaf(self, node: MultiLeaf, events: Events, kept: tuple[int, ...]) -> np.ndarray:
-        if node.inner is not None:
-            return self.factor(node.inner, events, kept)
+        inside = self.tables.inside(node)
+        if inside is not None:
+            return self.factor(inside, events.restrict(node.scope), kept)
         if isinstance(node.dist, Independent):
             return self.run_chain(self.tables.chain(node), events, kept)[0]
         if not kept and self.maxed.isdisjoint(node.scope):
@@ -334,7 +343,8 @@ class Elimination:
         if isinstance(node, UniLeaf):
             return True
         if isinstance(node, MultiLeaf):
-            return node.inner is None or self.is_exact(node.inner, events)
+            inside = self.tables.inside(node)
+            return inside is None or self.is_exact(inside, events)
         if isinstance(node, Sum):
             return False
         if isinstance(node, Chain):

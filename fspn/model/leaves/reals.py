@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fspn.schema.domain import Density
+from fspn.model.leaves.base import Univariate
 from fspn.schema.events import RealPoint, RealRange
 
 BISECTIONS = 60
@@ -19,20 +19,20 @@ GOLDEN_STEPS = 45
 TAIL = 1e-13
 
 
-def mass(dist: Density, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+def mass(dist: Univariate, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     r""":math:`\Pr(\text{lower} < X \le \text{upper})`, zero where the interval is empty."""
     low, high = np.broadcast_arrays(np.asarray(lower, float), np.asarray(upper, float))
     logs = dist.log_probability(RealRange(low.ravel(), high.ravel())).reshape(low.shape)
     return np.where(low < high, np.exp(logs), 0.0)
 
 
-def density(dist: Density, values: np.ndarray) -> np.ndarray:
+def density(dist: Univariate, values: np.ndarray) -> np.ndarray:
     """The log-density at some points, of any shape."""
     return dist.log_probability(RealPoint(values.ravel())).reshape(values.shape)
 
 
 def quantiles(
-    dist: Density, lower: np.ndarray, upper: np.ndarray, shares: np.ndarray
+    dist: Univariate, lower: np.ndarray, upper: np.ndarray, shares: np.ndarray
 ) -> np.ndarray:
     """Where the law restricted to ``(lower, upper]`` reaches the shares of its mass, by bisection.
 
@@ -52,13 +52,13 @@ def quantiles(
 
 
 def draw(
-    dist: Density, lower: np.ndarray, upper: np.ndarray, rng: np.random.Generator
+    dist: Univariate, lower: np.ndarray, upper: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """One value per interval, from the law restricted to it."""
     return quantiles(dist, lower, upper, rng.random(len(lower)))
 
 
-def mode(dist: Density, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def mode(dist: Univariate, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the density is highest in each interval, and its logarithm there."""
     low, high = ends(dist, lower, upper)
     candidates = _candidates(dist, low, high)
@@ -72,7 +72,7 @@ def mode(dist: Density, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarra
     return found[rows, place], np.where(low <= high, logs[rows, place], -np.inf)
 
 
-def ends(dist: Density, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def ends(dist: Univariate, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Finite ends: beyond them the law has next to no mass."""
     first, last = support(dist)
     low = np.where(np.isfinite(lower), lower, np.minimum(first, upper - (last - first)))
@@ -83,7 +83,7 @@ def ends(dist: Density, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarra
     )
 
 
-def support(dist: Density) -> tuple[float, float]:
+def support(dist: Univariate) -> tuple[float, float]:
     """An interval that holds all but the last digits of the mass."""
     steps = np.concatenate([[0.0], np.logspace(-12, 18, 361)])
     points = np.concatenate([-steps[::-1], steps[1:]])
@@ -97,7 +97,7 @@ def support(dist: Density) -> tuple[float, float]:
     )
 
 
-def _candidates(dist: Density, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _candidates(dist: Univariate, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Sorted points per interval: its ends, quantiles, an even grid and the family's knots."""
     n, levels = len(low), (np.arange(GRID) + 0.5) / GRID
     even = low[:, None] + (high - low)[:, None] * levels
@@ -110,7 +110,7 @@ def _candidates(dist: Density, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.sort(np.column_stack([first, even, spaced, np.maximum(inner, first), high]), axis=1)
 
 
-def knots(dist: Density) -> np.ndarray:
+def knots(dist: Univariate) -> np.ndarray:
     """Where a known family's density may peak: component means, the middles of bins."""
     found = [np.atleast_1d(getattr(dist, "means", np.empty(0)))]
     edges = getattr(dist, "edges", None)
@@ -119,7 +119,7 @@ def knots(dist: Density) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _climb(dist: Density, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _climb(dist: Univariate, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Golden sections: the top between two points that have it between them."""
     for _ in range(GOLDEN_STEPS):
         a, b = right - GOLDEN * (right - left), left + GOLDEN * (right - left)

@@ -121,12 +121,16 @@ def test_what_cannot_be_asked(mixed_model: FSPN) -> None:
             ask("z")
     with pytest.raises(ValueError, match=r"q=1.5 must be a number in \[0, 1\]"):
         mixed_model.quantile("int", 1.5)
-    with pytest.raises(ValueError, match="'real' is continuous"):
-        mixed_model.entropy("real")
     with pytest.raises(ValueError, match="named twice"):
         mixed_model.mutual_information("int", "int")
     with pytest.raises(ValueError, match="no column"):
         mixed_model.entropy([])
+
+
+def test_reals_without_cells_have_no_tables() -> None:
+    model = FSPN(preset="paper").fit(mixed(200))
+    with pytest.raises(ValueError, match="'real' is continuous and has no finite table"):
+        model.entropy("real")
 
 
 @pytest.mark.parametrize("name", ["mean", "variance", "entropy"])
