@@ -22,7 +22,7 @@ from fspn.engine.cold_start import answer_meanwhile
 from fspn.engine.engine import Engine
 from fspn.engine.interpret import Interpreter
 from fspn.engine.joint_table import enumerate_logs
-from fspn.model.eliminate.elimination import Tables
+from fspn.model.eliminate.tables import Tables
 from fspn.model.nodes import Node
 from fspn.schema.cells import OUTSIDE
 from fspn.schema.domain import Domain, as_table

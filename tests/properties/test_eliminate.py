@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from fspn.model.eliminate.branch import solve
 from fspn.model.eliminate.descend import Descent, random_choice
-from fspn.model.eliminate.elimination import Elimination, Tables
+from fspn.model.eliminate.elimination import Elimination
+from fspn.model.eliminate.tables import Tables
 from fspn.schema.events import Events
 from tests.chi_square import is_likely
 from tests.pointwise import joint_of

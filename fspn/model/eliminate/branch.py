@@ -19,7 +19,8 @@ import numpy as np
 
 from fspn.model.eliminate.chain import Chain
 from fspn.model.eliminate.descend import Columns, Descent, best_choice
-from fspn.model.eliminate.elimination import Elimination, Part, Tables
+from fspn.model.eliminate.elimination import Elimination, Part
+from fspn.model.eliminate.tables import Tables
 from fspn.model.leaves.base import log_of
 from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Sum, TableSplit, walk
 from fspn.schema.events import CodeRange, CodeWeights, Constraint, Events, RealPoint

@@ -104,7 +104,7 @@ def _spreads(
 def eliminate(
     plan: Plan,
     factors: Sequence[np.ndarray],
-    lengths: dict[int, int],
+    lengths: dict[int, int] | None,
     semiring_of: Callable[[int], Semiring],
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """All factors and messages, and the answer: shape (n or 1, kept variables).
@@ -112,18 +112,22 @@ def eliminate(
     Arguments:
         plan: Made for these factors.
         factors: Logarithms of shape (n or 1, variables of the scope).
-        lengths: The number of codes of every variable.
+        lengths: The number of codes of every variable; None = nothing is kept, and all fits.
         semiring_of: How a variable is taken out.
     """
     known = list(factors)
-    n = max((len(factor) for factor in known), default=1)
+    n = 1 if lengths is None else max((len(factor) for factor in known), default=1)
     for step in plan.steps:
-        check_cells(step.scope, lengths, n)
-        product = _multiply(step.inputs, known, lengths[step.variable])
+        if lengths is not None:
+            check_cells(step.scope, lengths, n)
+        place, spread = step.inputs[0]
+        product = known[place][spread]
+        for place, spread in step.inputs[1:]:
+            product = product + known[place][spread]
         known.append(semiring_of(step.variable).plus(product))
-    check_cells(plan.kept, lengths, n)
-    shape = tuple(lengths[v] for v in plan.kept)
-    answer = np.zeros((1, *shape))
+    if lengths is not None:
+        check_cells(plan.kept, lengths, n)
+    answer = np.zeros((1, *((lengths or {})[v] for v in plan.kept)))
     for place, spread in plan.rest:
         answer = answer + known[place][spread]
     return known, answer
@@ -140,15 +144,3 @@ def check_cells(scope: tuple[int, ...], lengths: dict[int, int], n: int = 1) -> 
             "are allowed); constrain more variables, ask for fewer columns, or fit with fewer "
             "max_parents or a smaller max_cells"
         )
-
-
-def _multiply(
-    inputs: tuple[tuple[int, Spread], ...], known: list[np.ndarray], length: int
-) -> np.ndarray:
-    if not inputs:
-        return np.zeros((1, length))
-    place, spread = inputs[0]
-    product = known[place][spread]
-    for place, spread in inputs[1:]:
-        product = product + known[place][spread]
-    return product

@@ -27,6 +27,11 @@ class Chain:
         return own.union(*(part.scope for part in self.parts))
 
     @cached_property
+    def family(self) -> frozenset[int]:
+        """The variables that occur in tables."""
+        return frozenset(v for table in self.tables for v in (*table.given, table.variable))
+
+    @cached_property
     def pieces(self) -> tuple[Chain, ...]:
         """The chains that are independent of each other."""
         group = {v: i for i, part in enumerate(self.parts) for v in part.scope}

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fspn.model.eliminate.chain import Chain
-from fspn.model.eliminate.elimination import Eliminated, Elimination, Part
+from fspn.model.eliminate.elimination import Elimination, Part
 from fspn.model.eliminate.leaf_factors import JointFactors, code_logs, weight_logs
+from fspn.model.eliminate.network import Eliminated
 from fspn.model.leaves import reals
 from fspn.model.leaves.base import log_of
 from fspn.model.leaves.independent import Independent
@@ -197,7 +198,7 @@ class Descent:
         """Needed tables against the order of elimination, then the parts, then what is left."""
         done: set[int] = set()
         if chain.tables:
-            _, eliminated = self.elimination.run_chain(chain, events, ())
+            _, eliminated = self.elimination.network.run(chain, events, ())
             done = self._buckets(eliminated, rows, which)
         for part in chain.parts:
             shared = sorted(done & part.scope)
@@ -215,7 +216,7 @@ class Descent:
         for v, found in evidence.items():
             if found.codes is not None:
                 self._write(v, rows, _of_rows(found.codes, which))
-        for step in reversed(eliminated.plan.steps):
+        for step in reversed(eliminated.layout.plan.steps):
             v = step.variable
             length = evidence[v].stop - evidence[v].start
             logs = np.zeros((1, length))

@@ -10,15 +10,12 @@ once the variables that are maximised below it are fixed (:meth:`Elimination.is_
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from fspn.model.cpt.dense import dense_table
-from fspn.model.eliminate.buckets import Plan, check_cells, eliminate, make_plan
-from fspn.model.eliminate.chain import Chain, gather_chain
-from fspn.model.eliminate.evidence import Evidence, read_evidence
+from fspn.model.eliminate.chain import Chain
+from fspn.model.eliminate.evidence import read_evidence
 from fspn.model.eliminate.leaf_factors import (
     JointFactors,
     code_logs,
@@ -26,95 +23,16 @@ from fspn.model.eliminate.leaf_factors import (
     univariate_logs,
     weight_logs,
 )
+from fspn.model.eliminate.network import NetworkElimination
 from fspn.model.eliminate.semiring import MAX_PRODUCT, SUM_PRODUCT, Semiring, log_sum
-from fspn.model.graph import greedy_order, scope_graph
+from fspn.model.eliminate.tables import Tables
 from fspn.model.leaves.base import log_of
 from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
-from fspn.model.nodes import (
-    Factorize,
-    MultiLeaf,
-    Node,
-    Product,
-    Sum,
-    TableSplit,
-    UniLeaf,
-    leaves_of,
-)
-from fspn.schema.events import Events, RealPoint, Region
-
-MAX_KEPT_TABLE = 1 << 22
-MAX_PLANS = 512
+from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Sum, TableSplit, UniLeaf
+from fspn.schema.events import Events, RealPoint
 
 Part = Node | Chain
-
-
-class Tables:
-    """What questions on one model share: dense tables, gathered chains, plans.
-
-    Arguments:
-        sizes: The number of codes of every variable; 0 = reals.
-    """
-
-    def __init__(self, sizes: Sequence[int]):
-        self.sizes = tuple(int(size) for size in sizes)
-        self.plans: dict[tuple[object, ...], Plan] = {}
-        self.exact: dict[tuple[int, frozenset[int]], bool] = {}
-        self._logs: dict[int, tuple[TableSplit, np.ndarray]] = {}
-        self._chains: dict[int, tuple[Node, Chain]] = {}
-        self._inside: dict[int, tuple[Node, Node | None]] = {}
-        self._regions: dict[int, tuple[Node, list[tuple[Region, MultiLeaf]]]] = {}
-
-    def inside(self, leaf: MultiLeaf) -> Node | None:
-        """The nodes that a multi-leaf stands for, where it does."""
-        found = self._inside.get(id(leaf))
-        if found is None:
-            found = self._inside[id(leaf)] = (leaf, leaf.dist.as_node(leaf.variables))
-        return found[1]
-
-    def chain(self, node: Node) -> Chain:
-        """A product, a factorize node with a table or a leaf of independent variables."""
-        found = self._chains.get(id(node))
-        if found is None:
-            found = self._chains[id(node)] = (node, _chain_of(node))
-        return found[1]
-
-    def regions(self, node: Factorize) -> list[tuple[Region, MultiLeaf]]:
-        """The multi-leaves of a factorize node with their regions."""
-        found = self._regions.get(id(node))
-        if found is None:
-            found = self._regions[id(node)] = (node, list(leaves_of(node.right)))
-        return found[1]
-
-    def logs(self, table: TableSplit) -> np.ndarray:
-        """The logarithm of a table, all cells."""
-        found = self._logs.get(id(table))
-        if found is None:
-            scope = (*table.given, table.variable)
-            check_cells(scope, {v: self.sizes[v] for v in scope})
-            found = (table, log_of(dense_table(table.cpt)))
-            if found[1].size <= MAX_KEPT_TABLE:
-                self._logs[id(table)] = found
-        return found[1]
-
-
-@dataclass(frozen=True)
-class Eliminated:
-    """A chain with its variables taken out: what going back down reads.
-
-    Arguments:
-        plan: The buckets.
-        factors: All factors and messages.
-        evidence: What the events say about every variable.
-        tables: The tables that were needed; the others sum to one.
-        parts: The parts that were asked.
-    """
-
-    plan: Plan
-    factors: list[np.ndarray]
-    evidence: dict[int, Evidence]
-    tables: tuple[TableSplit, ...]
-    parts: tuple[Node, ...]
 
 
 class Elimination:
@@ -129,6 +47,7 @@ class Elimination:
         self.tables = tables
         self.sizes = tables.sizes
         self.maxed = frozenset(maxed)
+        self.network = NetworkElimination(tables, self.maxed, self.semiring_of, self.factor)
 
     def semiring_of(self, variable: int) -> Semiring:
         """How a variable is taken out."""
@@ -150,11 +69,11 @@ class Elimination:
         if isinstance(node, Sum):
             return self._mixture(node, events, own)
         if isinstance(node, Chain):
-            return self.run_chain(node, events, own)[0]
+            return self.network.run(node, events, own)[0]
         if isinstance(node, Factorize) and not isinstance(node.right, TableSplit):
             return self._regions(node, events, own)
         if isinstance(node, Factorize | Product):
-            return self.run_chain(self.tables.chain(node), events, own)[0]
+            return self.network.run(self.tables.chain(node), events, own)[0]
         raise TypeError(f"a {type(node).__name__} node answers only under a factorize node")
 
     def _speaks_of(self, node: Part, events: Events) -> bool:
@@ -175,7 +94,7 @@ class Elimination:
         if inside is not None:
             return self.factor(inside, events.restrict(node.scope), kept)
         if isinstance(node.dist, Independent):
-            return self.run_chain(self.tables.chain(node), events, kept)[0]
+            return self.network.run(self.tables.chain(node), events, kept)[0]
         if not kept and self.maxed.isdisjoint(node.scope):
             return node.dist.log_probability(events.restrict(node.scope), node.variables)
         if isinstance(node.dist, SparseJoint):
@@ -235,94 +154,6 @@ class Elimination:
             total = total + logs.reshape(len(logs), *shape)
         return total
 
-    # ------------------------------------------------------------------ chains of tables
-
-    def run_chain(
-        self, chain: Chain, events: Events, kept: tuple[int, ...]
-    ) -> tuple[np.ndarray, Eliminated]:
-        """The factor of a chain, and what is needed to go back down."""
-        wanted = [v for v in chain.scope if v in events.constraints or v in self.maxed]
-        tables, reached = chain.needed([*wanted, *kept])
-        parts = tuple(part for part in chain.parts if not part.scope.isdisjoint(reached))
-        given = {v for table in tables for v in table.given}
-        family = given.union(kept, (table.variable for table in tables))
-        evidence = {
-            v: read_evidence(events.constraints.get(v), self.sizes[v], v in kept) for v in family
-        }
-        opened = {v for v, found in evidence.items() if found.codes is None}
-        weighted = tuple(t.variable for t in tables if evidence[t.variable].logs is not None)
-        ends = [tuple(sorted(v for v in part.scope if v in opened)) for part in parts]
-        scopes = [tuple(v for v in (*t.given, t.variable) if v in opened) for t in tables]
-        scopes += ends
-        scopes += [(v,) if v in opened else () for v in weighted]
-        plan = self._plan(tuple(scopes), kept)
-        factors = [self._table(t, plan.scopes[i], evidence) for i, t in enumerate(tables)]
-        for part, end in zip(parts, ends, strict=True):
-            scope = plan.scopes[len(factors)]
-            factors.append(self._part(part, events, end, scope, evidence))
-        for v in weighted:
-            logs = evidence[v].logs
-            assert logs is not None
-            factors.append(logs)
-        lengths = {v: found.stop - found.start for v, found in evidence.items()}
-        known, answer = eliminate(plan, factors, lengths, self.semiring_of)
-        return self._whole(answer, kept, evidence), Eliminated(plan, known, evidence, tables, parts)
-
-    def _plan(self, scopes: tuple[tuple[int, ...], ...], kept: tuple[int, ...]) -> Plan:
-        """The plan of these scopes: summed variables go before those that are maximised."""
-        key = (scopes, kept, self.maxed)
-        plan = self.tables.plans.get(key)
-        if plan is not None:
-            return plan
-        variables = sorted({v for scope in scopes for v in scope}.union(kept))
-        place = {v: i for i, v in enumerate(variables)}
-        near = scope_graph([[place[v] for v in scope] for scope in scopes], len(variables))
-        stages = [-1 if v in kept else int(v in self.maxed) for v in variables]
-        order, _ = greedy_order(near, [self.sizes[v] for v in variables], stages=stages)
-        plan = make_plan(scopes, [variables[i] for i in order], kept)
-        if len(self.tables.plans) >= MAX_PLANS:
-            self.tables.plans.clear()
-        self.tables.plans[key] = plan
-        return plan
-
-    def _table(
-        self, table: TableSplit, scope: tuple[int, ...], evidence: dict[int, Evidence]
-    ) -> np.ndarray:
-        """A table cut to the evidence: shape (n or 1, open variables in the plan's order)."""
-        axes = (*table.given, table.variable)
-        fixed = [v for v in axes if v not in scope]
-        logs = self.tables.logs(table).transpose([axes.index(v) for v in (*fixed, *scope)])
-        windows = tuple(evidence[v].window for v in scope)
-        codes = [found for v in fixed if (found := evidence[v].codes) is not None]
-        if all(len(column) == 1 for column in codes):
-            place: tuple[int | slice, ...] = tuple(int(column[0]) for column in codes)
-            return logs[place + windows][None]
-        return logs[(*(slice(None) for _ in fixed), *windows)][tuple(codes)]
-
-    def _part(
-        self,
-        part: Node,
-        events: Events,
-        ends: tuple[int, ...],
-        scope: tuple[int, ...],
-        evidence: dict[int, Evidence],
-    ) -> np.ndarray:
-        logs = self.factor(part, events.restrict(part.scope), ends)
-        if not ends:
-            return logs
-        logs = logs.transpose([0, *(1 + ends.index(v) for v in scope)])
-        return logs[(slice(None), *(evidence[v].window for v in scope))]
-
-    def _whole(
-        self, answer: np.ndarray, kept: tuple[int, ...], evidence: dict[int, Evidence]
-    ) -> np.ndarray:
-        """The answer on the whole domains; what the evidence rules out is minus infinity."""
-        if not kept:
-            return answer
-        whole = np.full((len(answer), *(self.sizes[v] for v in kept)), -np.inf)
-        whole[(slice(None), *(evidence[v].window for v in kept))] = answer
-        return whole
-
     # ------------------------------------------------------------------ exactness
 
     def open_variables(self, node: Part, events: Events) -> list[int]:
@@ -375,10 +206,3 @@ class Elimination:
         if constraint is None or self.sizes[variable] == 0:
             return isinstance(constraint, RealPoint)
         return read_evidence(constraint, self.sizes[variable]).codes is not None
-
-
-def _chain_of(node: Node) -> Chain:
-    if isinstance(node, MultiLeaf) and isinstance(node.dist, Independent):
-        parts = zip(node.variables, node.dist.parts, strict=True)
-        return Chain((), tuple(UniLeaf(v, dist) for v, dist in parts))
-    return gather_chain(node)

@@ -28,6 +28,13 @@ class Evidence:
     logs: np.ndarray | None = None
 
     @property
+    def state(self) -> str:
+        """What is known, as far as the shapes of factors depend on it."""
+        if self.codes is not None:
+            return "fixed" if self.logs is None else "fixed and weighted"
+        return "cut" if self.logs is None else "weighted"
+
+    @property
     def window(self) -> slice:
         return slice(self.start, self.stop)
 

@@ -35,7 +35,7 @@ def log_sum(logs: np.ndarray) -> np.ndarray:
 
 def log_max(logs: np.ndarray) -> np.ndarray:
     """The maximum over the last axis."""
-    return np.asarray(logs.max(axis=-1))
+    return np.asarray(np.maximum.reduce(logs, axis=-1))
 
 
 SUM_PRODUCT = Semiring("sum-product", log_sum)
