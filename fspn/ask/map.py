@@ -12,13 +12,13 @@ import pandas as pd
 from fspn.ask.methods import Questions
 from fspn.ask.parse import in_cells, row_events
 from fspn.ask.values import typical_values
-from fspn.model.eliminate.branch import Solution, descend_best, solve
-from fspn.model.eliminate.descend import Columns
+from fspn.model.eliminate.branch import solve
+from fspn.model.eliminate.descend import Columns, best_completions
 from fspn.model.eliminate.elimination import Elimination
 from fspn.model.eliminate.evidence import event_patterns, patterns
 from fspn.model.eliminate.semiring import TooWide
 from fspn.schema.domain import as_table
-from fspn.schema.events import CodeRange, Events
+from fspn.schema.events import CodeRange, Constraint, Events
 from fspn.schema.missing import is_missing
 
 SECONDS = 10.0
@@ -40,6 +40,51 @@ class MostProbable(tuple[Any, Any]):
         pair = super().__new__(cls, (assignment, probability))
         pair.bound = bound
         return pair
+
+
+class Completions:
+    """The best completions of events.
+
+    Arguments:
+        n: The number of events.
+        variables: The variables that are completed.
+    """
+
+    def __init__(self, n: int, variables: frozenset[int]):
+        self.log_values = np.full(n, -np.inf)
+        self.log_bounds = np.full(n, -np.inf)
+        self.columns = {v: np.zeros(n) for v in variables}
+
+    def put(
+        self,
+        rows: np.ndarray,
+        log_values: np.ndarray | float,
+        log_bounds: np.ndarray | float,
+        columns: Columns,
+    ) -> None:
+        """Write the completions of some events."""
+        self.log_values[rows] = log_values
+        self.log_bounds[rows] = log_bounds
+        if columns:
+            for v, own in self.columns.items():
+                own[rows] = columns[v]
+
+    @property
+    def found(self) -> np.ndarray:
+        """Which events have a completion at all."""
+        return ~np.isneginf(self.log_values)
+
+    def check_gap(self, seconds: float) -> None:
+        """Warn where the time limit ended a search."""
+        found = self.found
+        gap = float((self.log_bounds[found] - self.log_values[found]).max(initial=0.0))
+        if gap > GAP:
+            warnings.warn(
+                f"the time limit of {seconds} s ended the search: another assignment could be up "
+                f"to {np.exp(gap):.4g} times as probable; allow more with time_limit",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
 
 class MapQuestions(Questions):
@@ -77,16 +122,14 @@ class MapQuestions(Questions):
         asked, single = self._events({} if evidence is None else evidence, points=True)
         chosen = self._chosen(columns)
         known = self._log_probability(asked)
-        solutions = self._solve(in_cells(self.domain_, asked), frozenset(chosen), time_limit)
-        assignments = self._assignments(solutions, asked, chosen)
-        values = np.array([solution.log_value for solution in solutions])
-        bounds = np.array([solution.log_bound for solution in solutions])
+        best = self._solve(in_cells(self.domain_, asked), frozenset(chosen), time_limit)
+        assignments = self._assignments(best, asked, chosen)
         possible = ~np.isneginf(known)
         if not possible.all():
             self._impossible_evidence(strict)
-        self._check_gap([s for s in solutions if s.columns], time_limit)
+        best.check_gap(time_limit)
         base = np.where(possible, known, np.nan)
-        probabilities, limits = np.exp(values - base), np.exp(bounds - base)
+        probabilities, limits = np.exp(best.log_values - base), np.exp(best.log_bounds - base)
         if single:
             return MostProbable(assignments[0], float(probabilities[0]), float(limits[0]))
         return MostProbable(assignments, probabilities, limits)
@@ -127,13 +170,13 @@ class MapQuestions(Questions):
             pattern = lacking[mine[0]]
             asked = row_events(self.domain_, self.domain_.encode(table.iloc[mine]))
             asked = self._known_cells(asked, pattern)
-            solutions = self._solve(asked, frozenset(range(len(self.domain_))), time_limit)
-            found = [i for i, solution in enumerate(solutions) if solution.columns]
+            best = self._solve(asked, frozenset(range(len(self.domain_))), time_limit)
+            best.check_gap(time_limit)
+            found = np.flatnonzero(best.found)
             hopeless += len(mine) - len(found)
-            self._check_gap([solutions[i] for i in found], time_limit)
-            for v in np.flatnonzero(pattern) if found else ():
-                codes = np.array([solutions[i].columns[int(v)][0] for i in found])
-                _put(filled, int(v), mine[found], typical_values(self.domain_[int(v)], codes, None))
+            for v in np.flatnonzero(pattern).tolist() if len(found) else ():
+                values = typical_values(self.domain_[v], best.columns[v][found], None)
+                _put(filled, v, mine[found], values)
         if hopeless:
             warnings.warn(
                 f"{hopeless} row(s) have probability zero; their missing cells stay missing",
@@ -153,73 +196,56 @@ class MapQuestions(Questions):
 
     # ------------------------------------------------------------------ solving
 
-    def _solve(self, events: Events, maxed: frozenset[int], seconds: float) -> list[Solution]:
-        """One solution per event; events of the same pattern share the elimination."""
+    def _solve(self, events: Events, maxed: frozenset[int], seconds: float) -> Completions:
+        """The best completion of every event; events of the same pattern share the elimination."""
         tables = self._elimination_tables()
         elimination = Elimination(tables, maxed)
+        best = Completions(events.n, maxed)
         if not elimination.is_always_exact(self.root_):
-            return [
-                solve(tables, self.root_, events.take(np.array([i])), maxed, seconds)
-                for i in range(events.n)
-            ]
-        solutions: list[Solution] = [Solution(-np.inf, -np.inf)] * events.n
+            for i in range(events.n):
+                one = events.take(np.array([i]))
+                found = solve(tables, self.root_, one, maxed, seconds)
+                best.put(np.array([i]), found.log_value, found.log_bound, found.columns)
+            return best
         for rows in event_patterns(events):
             for start in range(0, len(rows), CHUNK):
-                self._solve_chunk(elimination, events, rows[start : start + CHUNK], solutions)
-        return solutions
+                self._solve_chunk(elimination, events, rows[start : start + CHUNK], best)
+        return best
 
     def _solve_chunk(
-        self,
-        elimination: Elimination,
-        events: Events,
-        rows: np.ndarray,
-        solutions: list[Solution],
+        self, elimination: Elimination, events: Events, rows: np.ndarray, best: Completions
     ) -> None:
         """Many events at a time, half as many where their tables do not fit."""
         part = events if len(rows) == events.n else events.take(rows)
         try:
-            values = elimination.logs(self.root_, part)
-            alive = np.flatnonzero(~np.isneginf(values))
-            columns: Columns = {}
-            if len(alive):
-                inside = part if len(alive) == part.n else part.take(alive)
-                columns = descend_best(elimination, self.root_, inside)
+            values, columns = best_completions(elimination, self.root_, part)
         except TooWide:
             if len(rows) == 1:
                 raise
             for half in np.array_split(rows, 2):
-                self._solve_chunk(elimination, events, half, solutions)
+                self._solve_chunk(elimination, events, half, best)
             return
-        for place, i in enumerate(alive.tolist()):
-            value = float(values[i])
-            own = {v: column[place : place + 1] for v, column in columns.items()}
-            solutions[rows[i]] = Solution(value, value, own)
+        best.put(rows, values, values, columns)
 
     def _assignments(
-        self, solutions: list[Solution], asked: Events, chosen: list[int]
+        self, best: Completions, asked: Events, chosen: list[int]
     ) -> list[dict[Hashable, Any]]:
         names = [self.domain_[v].name for v in chosen]
-        found = np.array([i for i, s in enumerate(solutions) if s.columns], dtype=np.int64)
-        assignments = [dict.fromkeys(names) for _ in solutions]
-        for v, name in zip(chosen, names, strict=True):
-            codes = np.array([solutions[i].columns[v][0] for i in found])
-            constraint = asked.constraints.get(v)
-            own = None if constraint is None else constraint.take(found)
-            values = typical_values(self.domain_[v], codes, own).tolist()
-            for i, value in zip(found, values, strict=True):
-                assignments[i][name] = None if is_missing(value) else value
-        return assignments
+        columns = [self._answers(v, best, asked.constraints.get(v)) for v in chosen]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
-    @staticmethod
-    def _check_gap(solutions: list[Solution], seconds: float) -> None:
-        gap = max((s.log_bound - s.log_value for s in solutions), default=0.0)
-        if gap > GAP:
-            warnings.warn(
-                f"the time limit of {seconds} s ended the search: another assignment could be up "
-                f"to {np.exp(gap):.4g} times as probable; allow more with time_limit",
-                RuntimeWarning,
-                stacklevel=3,
-            )
+    def _answers(self, v: int, best: Completions, constraint: Constraint | None) -> list[Any]:
+        """The values of one column, None for missing ones and where there is no completion."""
+        variable = self.domain_[v]
+        if variable.is_coded and variable.cells is None:
+            axis = variable.axis
+            found = [axis[int(code)] for code in best.columns[v].tolist()]
+        else:
+            values = typical_values(variable, best.columns[v], constraint).tolist()
+            found = [None if is_missing(value) else value for value in values]
+        if best.found.all():
+            return found
+        return [x if kept else None for x, kept in zip(found, best.found, strict=True)]
 
 
 def _put(table: pd.DataFrame, v: int, rows: np.ndarray, values: pd.Series) -> None:

@@ -30,13 +30,14 @@ class Step:
     Arguments:
         variable: What is taken out.
         scope: The variables of the product, what is taken out first last.
-        inputs: The factors: their places, and the index that spreads their axes over the scope.
+        inputs: The factors: their places, the index that spreads their axes over the scope, and
+            their variables but the one that is taken out.
         output: The place of the message.
     """
 
     variable: int
     scope: tuple[int, ...]
-    inputs: tuple[tuple[int, Spread], ...]
+    inputs: tuple[tuple[int, Spread, tuple[int, ...]], ...]
     output: int
 
 
@@ -73,7 +74,10 @@ def make_plan(
         bucket = sorted(holders[v])
         union = _sorted({u for place in bucket for u in known[place]} or {v}, rank)
         output = len(known)
-        steps.append(Step(v, union, _spreads(bucket, known, union), output))
+        inputs = tuple(
+            (place, spread, known[place][:-1]) for place, spread in _spreads(bucket, known, union)
+        )
+        steps.append(Step(v, union, inputs, output))
         known.append(union[:-1])
         alive -= set(bucket)
         alive.add(output)
@@ -120,9 +124,9 @@ def eliminate(
     for step in plan.steps:
         if lengths is not None:
             check_cells(step.scope, lengths, n)
-        place, spread = step.inputs[0]
+        place, spread, _ = step.inputs[0]
         product = known[place][spread]
-        for place, spread in step.inputs[1:]:
+        for place, spread, _ in step.inputs[1:]:
             product = product + known[place][spread]
         known.append(semiring_of(step.variable).plus(product))
     if lengths is not None:

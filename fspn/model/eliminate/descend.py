@@ -19,7 +19,7 @@ from fspn.model.leaves import reals
 from fspn.model.leaves.base import log_of
 from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
-from fspn.model.nodes import Factorize, MultiLeaf, Sum, TableSplit, UniLeaf
+from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Sum, TableSplit, UniLeaf
 from fspn.schema.events import CodeRange, Constraint, Events, RealPoint, RealRange
 
 Columns = dict[int, np.ndarray]
@@ -43,6 +43,28 @@ def random_choice(rng: np.random.Generator) -> Choice:
         return np.minimum((cumulative <= reached).sum(axis=1), logs.shape[1] - 1)
 
     return choose
+
+
+def best_completions(
+    elimination: Elimination, node: Node, events: Events
+) -> tuple[np.ndarray, Columns]:
+    """Per event the maximum, and the completion that the maxima lead to, in one elimination.
+
+    The completion of an impossible event means nothing.
+    """
+    descent = Descent(elimination, best_choice, events.n)
+    rows = np.arange(events.n)
+    if isinstance(node, Product) or (
+        isinstance(node, Factorize) and isinstance(node.right, TableSplit)
+    ):
+        chain = elimination.tables.chain(node)
+        if chain.tables:
+            logs, eliminated = elimination.network.run(chain, events, ())
+            descent.go_on(chain, eliminated, events, rows, rows)
+            return np.broadcast_to(logs, (events.n,)), descent.columns
+    logs = elimination.logs(node, events)
+    descent.go(node, events, rows, rows)
+    return logs, descent.columns
 
 
 class Descent:
@@ -93,7 +115,7 @@ class Descent:
         else:
             self._chain(self.elimination.tables.chain(node), events, rows, which)
 
-    def _write(self, variable: int, rows: np.ndarray, values: np.ndarray) -> None:
+    def _write(self, variable: int, rows: np.ndarray, values: np.ndarray | int) -> None:
         if variable not in self.columns:
             self.columns[variable] = np.zeros(self._n)
         self.columns[variable][rows] = values
@@ -195,12 +217,25 @@ class Descent:
     # ------------------------------------------------------------------ chains of tables
 
     def _chain(self, chain: Chain, events: Events, rows: np.ndarray, which: np.ndarray) -> None:
+        eliminated = self.elimination.network.run(chain, events, ())[1] if chain.tables else None
+        self.go_on(chain, eliminated, events, rows, which)
+
+    def go_on(
+        self,
+        chain: Chain,
+        eliminated: Eliminated | None,
+        events: Events,
+        rows: np.ndarray,
+        which: np.ndarray,
+    ) -> None:
         """Needed tables against the order of elimination, then the parts, then what is left."""
-        done: set[int] = set()
-        if chain.tables:
-            _, eliminated = self.elimination.network.run(chain, events, ())
-            done = self._buckets(eliminated, rows, which)
+        done: frozenset[int] = frozenset()
+        if eliminated is not None:
+            done = eliminated.layout.family
+            (self._row if len(rows) == 1 else self._buckets)(eliminated, rows, which)
         for part in chain.parts:
+            if isinstance(part, UniLeaf) and part.variable in done:
+                continue
             shared = sorted(done & part.scope)
             if shared:
                 fixed, of_rows = self._fix(shared, events, rows, which)
@@ -211,26 +246,37 @@ class Descent:
             if table.variable not in done:
                 self._table(table, rows)
 
-    def _buckets(self, eliminated: Eliminated, rows: np.ndarray, which: np.ndarray) -> set[int]:
+    def _buckets(self, eliminated: Eliminated, rows: np.ndarray, which: np.ndarray) -> None:
         evidence = eliminated.evidence
         for v, found in evidence.items():
             if found.codes is not None:
                 self._write(v, rows, _of_rows(found.codes, which))
         for step in reversed(eliminated.layout.plan.steps):
-            v = step.variable
-            length = evidence[v].stop - evidence[v].start
+            length = evidence[step.variable].stop - evidence[step.variable].start
             logs = np.zeros((1, length))
             inner = {u: self._codes(u, rows) - evidence[u].start for u in step.scope[:-1]}
-            for place, spread in step.inputs:
+            for place, _, own in step.inputs:
                 factor = eliminated.factors[place]
-                own = [
-                    u for u, part in zip(step.scope, spread[1:], strict=True) if part is not None
-                ]
                 event = which if len(factor) > 1 else np.zeros_like(which)
-                logs = logs + factor[(event, *(inner[u] for u in own[:-1]))]
+                logs = logs + factor[(event, *(inner[u] for u in own))]
             chosen = self.choose(np.broadcast_to(logs, (len(rows), length)))
-            self._write(v, rows, chosen + evidence[v].start)
-        return set(evidence)
+            self._write(step.variable, rows, chosen + evidence[step.variable].start)
+
+    def _row(self, eliminated: Eliminated, rows: np.ndarray, which: np.ndarray) -> None:
+        """One row by itself: look-ups by plain integers take a fraction of the time."""
+        evidence, event = eliminated.evidence, int(which[0])
+        inner: dict[int, int] = {}
+        for v, found in evidence.items():
+            if found.codes is not None:
+                self._write(v, rows, _of_rows(found.codes, which))
+        for step in reversed(eliminated.layout.plan.steps):
+            logs: np.ndarray | float = 0.0
+            for place, _, own in step.inputs:
+                factor = eliminated.factors[place]
+                logs = logs + factor[(event if len(factor) > 1 else 0, *[inner[u] for u in own])]
+            code = int(self.choose(np.asarray(logs)[None])[0])
+            inner[step.variable] = code
+            self._write(step.variable, rows, code + evidence[step.variable].start)
 
     def _table(self, table: TableSplit, rows: np.ndarray) -> None:
         """A table that nothing was asked of: its row given what was chosen before."""
