@@ -51,7 +51,8 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
             have two values.
         max_cells: Cells of an intermediate result of a query on tables, at most. None = 2,000,000,
             and 4,096 where all columns have two values.
-        max_bins: Cells of a column of reals, or of more than 100 values, at most. None = 64.
+        max_bins: Cells of a column, at most; a column of no more values has one cell per value.
+            None = 100 values, and 64 cells for reals and for columns of more values.
         n_components: Children of the root sum node, learned by EM, where all columns have two
             values; None = chosen on held-out rows.
         offsets: Whether a table may be an integer combination of its parents plus noise; never
@@ -186,6 +187,41 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         if "root_" in state:
             self._build_engine()
 
+    # ------------------------------------------------------------------ questions in SQL
+
+    def probability(self, event: Any = None, upper: Any = None, *, lower: Any = None) -> Any:
+        """The probability of events; also of SQL conditions, ``"age > 30 AND sex = 'F'"``.
+
+        Arguments:
+            event: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, the
+                lower sides of closed boxes, or SQL: a condition, a ``SELECT count(*)``, a list.
+            upper: The upper sides of the boxes. NaN or an infinity = no constraint.
+            lower: The lower sides by name, in place of ``event``.
+        """
+        if _is_sql(event) and upper is None and lower is None:
+            self._check_fitted()
+            from fspn.sql import probabilities, read_condition
+
+            conditions = [read_condition(text) for text in _listed(event)]
+            values = probabilities(self.domain_, conditions, self._log_probability)
+            return float(values[0]) if isinstance(event, str) else values
+        return super().probability(event, upper, lower=lower)
+
+    def conditional(self, query: Any, evidence: Any, strict: bool = False) -> Any:
+        """The probability of ``query`` given ``evidence``, in the forms of :meth:`probability`.
+
+        Boxes are given as a pair ``(lower, upper)``, SQL as two conditions. One value of a
+        continuous column is evidence by its density. Evidence of probability zero gives NaN and a
+        warning, or an error where ``strict`` is set.
+        """
+        if isinstance(query, str) and isinstance(evidence, str):
+            both, given = self.probability([f"({query}) AND ({evidence})", evidence])
+            if given > 0:
+                return float(both / given)
+            self._impossible_evidence(strict)
+            return float("nan")
+        return super().conditional(query, evidence, strict)
+
     # ------------------------------------------------------------------ files and sizes
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -235,3 +271,14 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
     def size_bytes_(self) -> int:
         """The size of parameters and structure; see :func:`fspn.model.size.size_bytes`."""
         return size_bytes(self.root_) + sum(v.nbytes for v in self.domain_.variables)
+
+
+def _is_sql(asked: Any) -> bool:
+    """Whether a question is one SQL text or a list of them."""
+    if isinstance(asked, list | tuple):
+        return bool(asked) and all(isinstance(each, str) for each in asked)
+    return isinstance(asked, str)
+
+
+def _listed(texts: str | Sequence[str]) -> Sequence[str]:
+    return [texts] if isinstance(texts, str) else texts
