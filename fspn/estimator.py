@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, DensityMixin
 
-from fspn.ask.methods import Questions
+from fspn.ask.questions import AllQuestions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
 from fspn.engine.interpret import Interpreter
@@ -23,7 +23,7 @@ from fspn.schema.domain import Domain, as_table
 Domains = Mapping[Hashable, Iterable[Any]] | Sequence[Iterable[Any] | None] | None
 
 
-class FSPN(Questions, DensityMixin, BaseEstimator):
+class FSPN(AllQuestions, DensityMixin, BaseEstimator):
     r"""A factorize-split-sum-product network over the columns of a table.
 
     .. math:: \Pr(X) = \Pr(W) \cdot \Pr(H \mid W)
@@ -179,7 +179,7 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        rebuilt = ("_compiled", "_interpreter")
+        rebuilt = ("_compiled", "_interpreter", "_tables")
         return {k: v for k, v in super().__getstate__().items() if k not in rebuilt}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

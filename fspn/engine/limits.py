@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
+from fspn.model.eliminate.semiring import TooWide
 
-class TooWide(MemoryError):
-    """An exact answer needs a larger intermediate result than is allowed."""
+__all__ = ["TooWide"]
