@@ -125,6 +125,12 @@ class FSPNModel(DensityModel):
         """Writes the fitted FSPN; `FSPN.load` reads it."""
         self.model.save(path)
 
+    @property
+    def fitted_params(self) -> dict[str, Any]:
+        """The thresholds, the preset's own among them."""
+        low, high = self.model.thresholds_
+        return {"tau_low": low, "tau_high": high}
+
     def _footprint(self) -> Footprint:
         model, census = self.model, self.model.census_
         return Footprint(

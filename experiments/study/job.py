@@ -25,7 +25,7 @@ from experiments.records.fingerprint import code_version, commit, data_digest, f
 from experiments.records.locks import Machine, Untimed, locked
 from experiments.records.rows import ResultRow, Store, collect, disk_full_is_clear, is_disk_full
 from experiments.study.config import ConfigError, JobConfig
-from experiments.study.search import SearchResult, search
+from experiments.study.search import SearchResult, open_grid, search
 from experiments.types import Dataset
 
 log = logging.getLogger(__name__)
@@ -158,6 +158,7 @@ def _closing(run: tracking.Run) -> Iterator[None]:
 
 def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> ResultRow:
     params = config.model.params | found.best.params
+    fitted = params | found.model.fitted_params
     size = found.model.footprint
     return replace(
         row,
@@ -174,8 +175,8 @@ def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> Resu
         n_factorize=_number(size.n_factorize),
         n_multi_leaves=_number(size.n_multi_leaves),
         depth=_number(size.depth),
-        tau_low=_number(params.get("tau_low")),
-        tau_high=_number(params.get("tau_high")),
+        tau_low=_number(fitted.get("tau_low")),
+        tau_high=_number(fitted.get("tau_high")),
         params=json.dumps(params, sort_keys=True, default=str),
     )
 
@@ -220,7 +221,8 @@ def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
         )
     chosen: dict[str, Any] = json.loads(rows[same].sort_values("started_at")["params"].iloc[-1])
     shared = {k: [v] for k, v in chosen.items() if k in config.model.params}
-    return replace(config, search=replace(config.search, grid=shared))
+    grid = open_grid(shared, config.model.params, config.fixed)
+    return replace(config, search=replace(config.search, grid=grid))
 
 
 def _model_node(config: JobConfig) -> dict[str, Any]:
