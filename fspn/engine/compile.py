@@ -1,7 +1,7 @@
 """Flattening an FSPN to the pools of numbers that the kernels read.
 
 Only models whose variables are all coded are compiled (a continuous variable is coded once it has
-bins); the others are answered by :mod:`fspn.model.infer`.
+cells); the others are answered by :mod:`fspn.model.infer`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Program:
 def compile_fspn(root: Node, sizes: Sequence[int]) -> Program:
     """The program of a model; :class:`NotCompilable` where a part of it has no kernel."""
     if not all(size > 0 for size in sizes):
-        raise NotCompilable("continuous variables without bins")
+        raise NotCompilable("continuous variables without cells")
     writer = _Writer(np.asarray(sizes, dtype=np.int64))
     place = writer.node(root)
     frames = writer.deepest
