@@ -47,8 +47,9 @@ def test_every_model_composes_with_its_grid(hydra, model):
 
 
 @pytest.mark.parametrize("dataset", names("dataset"))
-def test_every_dataset_composes(hydra, dataset):
-    needs = {"csv": ["dataset.path=table.csv"]}.get(dataset, [])
+def test_every_dataset_composes(hydra, dataset, tmp_path):
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    needs = {"csv": [f"dataset.path={tmp_path / 'table.csv'}"]}.get(dataset, [])
     job = read_job(compose("config", overrides=[f"dataset={dataset}", "model=independent", *needs]))
     assert job.dataset["name"]
 
