@@ -15,6 +15,7 @@ from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
 from fspn.engine.interpret import Interpreter
 from fspn.learn.fit import learn_model, plain_params
+from fspn.learn.settings import preset_of, thresholds_of
 from fspn.model.counting import Census, census
 from fspn.model.nodes import Node, count_parameters
 from fspn.model.size import size_bytes
@@ -243,6 +244,12 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         model = cls(**known)
         model._adopt(domain, root, as_frame)
         return model
+
+    @property
+    def thresholds_(self) -> tuple[float, float]:
+        """tau_low and tau_high as they were used."""
+        params = self.get_params(deep=False)
+        return thresholds_of(params, preset_of(params["preset"]))
 
     @property
     def n_nodes_(self) -> int:
