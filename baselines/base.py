@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -31,11 +31,19 @@ MAX_TABLE_CELLS = 50_000_000
 Point = Mapping[str, Hashable]
 
 
+class Answering(Protocol):
+    """What an error says about a model."""
+
+    name: ClassVar[str]
+    engine: str
+    answers: frozenset[str]
+
+
 class UnsupportedQuery(ValueError):
     """A question that the model cannot answer."""
 
-    def __init__(self, model: DensityModel, question: str) -> None:
-        can = ", ".join(sorted(model.answers))
+    def __init__(self, model: Answering, question: str) -> None:
+        can = ", ".join(sorted(model.answers)) or "nothing of the kind"
         super().__init__(
             f"{model.name} ({model.engine}) cannot answer {question}; it answers: {can}"
         )
@@ -88,6 +96,19 @@ class Footprint:
         free = sum(int(a.size - a.size // a.shape[-1]) for a in arrays)
         size = sum(int(a.nbytes) for a in arrays) + INDEX_BYTES * (n_nodes + links)
         return cls(n_nodes, free, size)
+
+    @classmethod
+    def mixture(cls, parts: Sequence[Footprint]) -> Footprint:
+        """A sum node over the parts, with its weights; a single part is itself."""
+        if len(parts) == 1:
+            return parts[0]
+        weights = np.full((1, len(parts)), 1.0 / len(parts))
+        own = cls.of(1, [weights], links=len(parts))
+        return cls(
+            own.n_nodes + sum(p.n_nodes for p in parts),
+            own.n_parameters + sum(p.n_parameters for p in parts),
+            own.size_bytes + sum(p.size_bytes for p in parts),
+        )
 
 
 class DensityModel(ABC):
@@ -168,6 +189,13 @@ class DensityModel(ABC):
     def footprint(self) -> Footprint:
         """How large the fitted model is."""
         return self._footprint()
+
+    def expectation(self, weights: Mapping[int, np.ndarray]) -> float:
+        r"""\(E[\prod_i w_i(X_i)]\) for weights of the codes of some columns, each in [0, 1].
+
+        The probability of a set of codes per column, or of shares of them.
+        """
+        raise UnsupportedQuery(self, "expectations of weights")
 
     @property
     def n_nodes(self) -> int:

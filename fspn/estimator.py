@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from fspn.ask.methods import Questions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
+from fspn.engine.interpret import Interpreter
 from fspn.learn.fit import learn_model, plain_params
 from fspn.model.counting import Census, census
 from fspn.model.nodes import Node, count_parameters
@@ -43,17 +44,20 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         split: ``"greedy"``, ``"kmeans_grid"`` or a function.
         group: ``"tables"`` or ``"split"``, how a highly correlated group is modelled.
         multi_leaf: ``"auto"``, the preset's own, or ``"joint"``, ``"tree"`` or ``"mixture"``.
+        uni_leaf: How a column of reals is fitted in the paper's recipe: None = a Gaussian mixture,
+            ``"auto"`` = the lowest BIC of all registered families, or the name of one.
         n_clusters: Children of a sum node; 1 = no sum nodes.
         max_parents: Conditioning variables per table, at most. None = 4, and 8 where all columns
             have two values.
         max_cells: Cells of an intermediate result of a query on tables, at most. None = 2,000,000,
             and 4,096 where all columns have two values.
+        max_bins: Cells of a column of reals, or of more than 100 values, at most. None = 64.
         n_components: Children of the root sum node, learned by EM, where all columns have two
             values; None = chosen on held-out rows.
         offsets: Whether a table may be an integer combination of its parents plus noise; never
             in the paper's preset.
-        kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"continuous"``) where its
-            type does not tell.
+        kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"boolean"``,
+            ``"continuous"``, ``"mixed"``, ``"datetime"``) where its type does not tell.
         n_jobs: Threads that share a batch of queries.
         random_state: The seed of everything random.
         verbose: Whether to show progress while fitting.
@@ -80,9 +84,11 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         split: Any = "greedy",
         group: str | None = None,
         multi_leaf: str = "auto",
+        uni_leaf: str | None = None,
         n_clusters: int = 2,
         max_parents: int | None = None,
         max_cells: int | None = None,
+        max_bins: int | None = None,
         n_components: int | None = None,
         offsets: bool = True,
         kinds: Mapping[Hashable, Any] | None = None,
@@ -100,9 +106,11 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         self.split = split
         self.group = group
         self.multi_leaf = multi_leaf
+        self.uni_leaf = uni_leaf
         self.n_clusters = n_clusters
         self.max_parents = max_parents
         self.max_cells = max_cells
+        self.max_bins = max_bins
         self.n_components = n_components
         self.offsets = offsets
         self.kinds = kinds
@@ -146,15 +154,32 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
             del self.feature_names_in_
         self._build_engine()
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def _build_engine(self) -> None:
         try:
             program = compile_fspn(self.root_, [v.size for v in self.domain_.variables])
-            self._engine = Engine(program, self.domain_, self.n_jobs)
+            self._compiled: Engine | None = Engine(program, self.domain_, self.n_jobs)
         except NotCompilable:
-            self._engine = None
+            self._compiled = None
+        self._interpreter = Interpreter(self.root_, [v.size for v in self.domain_.variables])
+
+    def compile_kernels(self) -> FSPN:
+        """Compile what answers questions now, rather than beside the first of them.
+
+        About a minute where numba's cache is empty, next to nothing otherwise.
+        """
+        self._check_fitted()
+        if self._compiled is not None:
+            self._compiled.compile_kernels()
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in super().__getstate__().items() if k != "_engine"}
+        rebuilt = ("_compiled", "_interpreter")
+        return {k: v for k, v in super().__getstate__().items() if k not in rebuilt}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -244,11 +269,7 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
     @property
     def size_bytes_(self) -> int:
         """The size of parameters and structure; see :func:`fspn.model.size.size_bytes`."""
-        return size_bytes(self.root_) + sum(
-            v.bins.cuts.nbytes + sum(a.nbytes for a in v.bins.shape.state().values())
-            for v in self.domain_.variables
-            if v.bins is not None
-        )
+        return size_bytes(self.root_) + sum(v.nbytes for v in self.domain_.variables)
 
 
 def _is_sql(asked: Any) -> bool:

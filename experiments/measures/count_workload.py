@@ -112,9 +112,7 @@ def _without_match(
             yield where
 
 
-def _centred(
-    index: TableIndex, row: int, config: CountConfig, rng: np.random.Generator
-) -> Where:
+def _centred(index: TableIndex, row: int, config: CountConfig, rng: np.random.Generator) -> Where:
     rows = np.full(len(index.columns), row)
     return _question(index, rows, _size(index, config, rng), rng)
 
@@ -123,9 +121,7 @@ def _size(index: TableIndex, config: CountConfig, rng: np.random.Generator) -> i
     return int(rng.integers(1, min(config.max_columns, len(index.columns)) + 1))
 
 
-def _question(
-    index: TableIndex, rows: np.ndarray, size: int, rng: np.random.Generator
-) -> Where:
+def _question(index: TableIndex, rows: np.ndarray, size: int, rng: np.random.Generator) -> Where:
     """Predicates on `size` columns, each around the value that its row has."""
     chosen = np.sort(rng.choice(len(index.columns), min(size, len(index.columns)), replace=False))
     names = [index.columns[c] for c in chosen]

@@ -9,15 +9,14 @@ import numpy as np
 import pandas as pd
 
 from fspn.learn.binary.fit import is_binary, learn_binary
+from fspn.learn.coding import code_domain
 from fspn.learn.paper import Learner
 from fspn.learn.progress import progress
 from fspn.learn.settings import check_params, preset_of, resolve, resolve_binary, seed_of
 from fspn.learn.slices import Slice
-from fspn.model.leaves.continuous import fit_continuous
 from fspn.model.nodes import Node
-from fspn.schema.domain import Bins, Domain, infer_domain
-
-MAX_BINS = 32
+from fspn.schema.domain import Domain
+from fspn.schema.infer import infer_domain
 
 
 def learn_model(
@@ -35,8 +34,7 @@ def learn_model(
     seed = seed_of(params["random_state"])
     domain = infer_domain(table, named, params["kinds"])
     settings = resolve(params, len(table), seed)
-    if preset_of(params["preset"]).bins:
-        domain = with_bins(domain, table, seed)
+    domain = code_domain(domain, table, params["max_bins"], preset_of(params["preset"]).bins)
     data = Slice.of_table(domain, table)
     binary = resolve_binary(params) if is_binary(data) else None
     if binary is None and params["n_components"] not in (None, 1):
@@ -76,18 +74,6 @@ def _is_domain(entry: Any) -> bool:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def with_bins(domain: Domain, table: pd.DataFrame, seed: int) -> Domain:
-    """The domain with cells of about equal frequency for its continuous variables."""
-    bins = {}
-    for v, variable in enumerate(domain.variables):
-        if variable.kind == "continuous":
-            values = table[variable.name].to_numpy(dtype=np.float64)
-            n_bins = int(np.clip(round(len(values) ** (1 / 3)), 2, MAX_BINS))
-            cuts = np.unique(np.quantile(values, np.linspace(0, 1, n_bins + 1)[1:-1]))
-            bins[v] = Bins(cuts, fit_continuous(values, 0.1, seed))
-    return domain.with_bins(bins)
 
 
 def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def coded_table(data: Slice, variables: Sequence[int], offsets: bool = True) -> 
     """The codes of some variables, with the integers behind them where they are ordered."""
     described = [data.domain[v] for v in variables]
     numbers = [
-        d.values if offsets and d.kind == "ordered" and d.values.dtype.kind == "i" else None
+        d.values if offsets and d.kind == "ordered" and d.has_whole_values else None
         for d in described
     ]
     return CodedTable([data.values(v) for v in variables], [d.size for d in described], numbers)

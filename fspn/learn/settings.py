@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from fspn.learn.leaves import LeafSettings, multi_leaf_names
 from fspn.learn.paper import Settings
 from fspn.learn.partition import CLUSTERS, SPLITS
 from fspn.model.leaves.base import Univariate
-from fspn.model.leaves.continuous import fit_continuous, fit_gaussians
+from fspn.model.leaves.continuous import fit_continuous, fit_family, fit_gaussians
+from fspn.model.leaves.registry import learned_from_reals
 
 MAX_PARENTS, MAX_CELLS = 4, 2_000_000
 BINARY_MAX_PARENTS, BINARY_MAX_CELLS = 8, 2**12
@@ -34,7 +36,7 @@ class Preset:
         group: How a highly correlated group is modelled.
         multi_leaf: What ``"auto"`` stands for among multi-leaves.
         reals: Fits the density of a column of reals.
-        bins: Whether continuous variables are handled in cells.
+        bins: Whether reals and columns of many values are handled in cells.
         offsets: Whether laws of integers exist at all.
         foreign: The parameters that are not the preset's, each with what it is there for.
     """
@@ -108,6 +110,8 @@ def check_params(params: Mapping[str, Any]) -> None:
         if not isinstance(params[name], bool | np.bool_ | int):
             raise ValueError(f"{name}={params[name]!r} must be True or False")
     _whole("n_jobs", params["n_jobs"], 1)
+    if params["max_bins"] is not None:
+        _whole("max_bins", params["max_bins"], 2)
     if params["n_components"] is not None:
         _whole("n_components", params["n_components"], 1)
 
@@ -149,9 +153,24 @@ def _leaves(params: Mapping[str, Any], preset: Preset) -> LeafSettings:
     return LeafSettings(
         multi_leaf=preset.multi_leaf if wanted == "auto" else wanted,
         alpha=0.1 if alpha is None else float(alpha),
-        reals=preset.reals,
+        reals=_reals(params["uni_leaf"], preset),
         offsets=preset.offsets and bool(params["offsets"]),
     )
+
+
+def _reals(wanted: str | None, preset: Preset) -> Callable[[np.ndarray, float, int], Univariate]:
+    """How a column of reals is fitted: by the preset, by BIC over all families, or by one."""
+    if wanted is None:
+        return preset.reals
+    if preset.bins:
+        raise ValueError(
+            f"uni_leaf={wanted!r} is for preset='paper': the default one has cells for reals"
+        )
+    families = {family.family: family for family in learned_from_reals()}
+    _check_choice("uni_leaf", wanted, ("auto", *sorted(families)))
+    if wanted == "auto":
+        return fit_continuous
+    return partial(fit_family, families[wanted])
 
 
 def _refuse_foreign(params: Mapping[str, Any], preset: Preset) -> None:

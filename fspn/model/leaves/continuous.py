@@ -166,9 +166,15 @@ def _lowest_bic(candidates: Sequence[U], values: np.ndarray) -> U:
     return min(candidates, key=lambda candidate: _bic(candidate, values))
 
 
+def fit_family(family: type[Univariate], values: np.ndarray, alpha: float, seed: int) -> Univariate:
+    """One family; a single Gaussian where it cannot be fitted."""
+    values = _some(values, seed)
+    return family.fit_reals(values, alpha) or _single_gaussian(values)
+
+
 def fit_gaussians(values: np.ndarray, alpha: float, seed: int) -> Univariate:
     """The Gaussian mixture with the lowest BIC, as Section 5 has it; nothing is smoothed."""
-    return GaussianMixture.fit_reals(_some(values, seed), alpha)
+    return fit_family(GaussianMixture, values, alpha, seed)
 
 
 def _some(values: np.ndarray, seed: int) -> np.ndarray:
