@@ -122,7 +122,7 @@ def _estimate(model: Estimator, question: Question) -> float:
         return float(model.selectivity([question])[0])
     except UnsupportedQuery:
         raise
-    except Exception as error:
+    except (ArithmeticError, MemoryError, RuntimeError, ValueError) as error:
         log.warning("%s has no estimate of %s: %s", model.name, question, error)
         return float("nan")
 
@@ -130,7 +130,7 @@ def _estimate(model: Estimator, question: Question) -> float:
 def _batch(model: Estimator, questions: list[Question]) -> None:
     try:
         model.selectivity(questions)
-    except Exception as error:
+    except (ArithmeticError, MemoryError, RuntimeError, ValueError) as error:
         log.warning("%s did not take all questions at once: %s", model.name, error)
 
 

@@ -16,6 +16,7 @@ from baselines.estimators.base import Absent, Estimator, Unavailable
 from experiments.measures.timing import one_thread
 from experiments.study.config import ConfigError, JobConfig
 from experiments.study.search import Params, SearchResult, Trial, search, settings, time_limit
+from experiments.study.stop import stops_the_job
 from experiments.types import Dataset
 
 log = logging.getLogger(__name__)
@@ -113,4 +114,6 @@ def _warm_up(model: Estimator, dataset: Dataset, seed: int) -> None:
     try:
         model.fit(dataset.train.head(WARM_ROWS), dataset.domains, seed)
     except Exception as error:
+        if stops_the_job(error):
+            raise
         log.info("warm-up on %d rows failed (the fit decides): %s", WARM_ROWS, error)
