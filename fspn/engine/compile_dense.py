@@ -14,8 +14,11 @@ from fspn.model.cpt.backoff import BackoffTable
 from fspn.model.cpt.full import FullTable
 from fspn.model.nodes import TableSplit, UniLeaf
 
-MAX_TABLE = 1 << 17
-MAX_DENSE = 1 << 21
+# A table of three columns of 100 values has 2^20 cells; all of a model's take 64 MB at most.
+MAX_TABLE = 1 << 21
+MAX_DENSE = 1 << 23
+
+# Presummed tables may take this many cells, or as many as the tables that they are made of.
 MAX_SHORTER = 1 << 19
 
 
@@ -46,7 +49,8 @@ class _DenseWriter:
             ((*parents, place), _written(part))
             for place, (parents, part) in enumerate(zip(block.parents, block.parts, strict=True))
         ]
-        self._shortener = Shortener(tables, MAX_SHORTER - pool.n_shorter)
+        own = sum(cells.size for _, cells in tables)
+        self._shortener = Shortener(tables, max(MAX_SHORTER, own) - pool.n_shorter)
         order = sorted(block.order(pool.sizes), key=lambda v: len(self._shortener.children[v]) > 0)
         self._rank = {place: rank for rank, place in enumerate(order)}
 

@@ -20,6 +20,7 @@ from fspn.engine.kernels import (
     UNI_LEAF,
     new_state,
 )
+from fspn.engine.limits import MAX_BUFFER
 from fspn.schema.events import CodeRange, Events
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ class Part:
         return np.transpose(self.array, [self.variables.index(v) for v in variables])
 
 
-def joint_part(engine: Engine, kept: frozenset[int], given: Events) -> Part:
+def joint_part(engine: Engine, kept: frozenset[int], given: Packed) -> Part:
     """The joint table of the kept variables with a single event."""
-    return _Tables(engine, kept, engine.pack(given), {}).at(engine.program.root)
+    return _Tables(engine, kept, given, {}).at(engine.program.root)
 
 
 class _Tables:
@@ -193,7 +194,7 @@ class _Tables:
             if top >= 0:
                 break
             own = float(np.prod([float(p.sizes[v]) for v in mine]))
-            if own * CELL_COST < -top and own <= MAX_ENUMERATED:
+            if (own * CELL_COST < -top and own <= MAX_ENUMERATED) or -top > MAX_BUFFER:
                 return self._enumerate(node, mine)
             engine.grow(-top)
         ints = p.pools.ints
