@@ -6,6 +6,7 @@ The estimator and what comes with it (scikit-learn, numba) are imported when fir
 from typing import TYPE_CHECKING, Any
 
 from fspn.draw import draw
+from fspn.schema.missing import MISSING, NOT_MISSING
 from fspn.validate import validate
 
 if TYPE_CHECKING:
@@ -13,7 +14,16 @@ if TYPE_CHECKING:
     from fspn.estimator import FSPN
 
 __version__ = "0.1.0"
-__all__ = ["FSPN", "__version__", "bn_to_fspn", "draw", "spn_to_fspn", "validate"]
+__all__ = [
+    "FSPN",
+    "MISSING",
+    "NOT_MISSING",
+    "__version__",
+    "bn_to_fspn",
+    "draw",
+    "spn_to_fspn",
+    "validate",
+]
 
 _LATE = {"FSPN": "fspn.estimator", "bn_to_fspn": "fspn.convert", "spn_to_fspn": "fspn.convert"}
 

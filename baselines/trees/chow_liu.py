@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from baselines.distinct import compact
 from baselines.trees.counts import Indicators
-from baselines.trees.mixture import Edges, TreeMixture, Trees, compact
+from baselines.trees.mixture import Edges, TreeMixture, Trees
 
 
 class ChowLiuTree(TreeMixture):

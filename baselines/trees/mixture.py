@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from baselines.base import DensityModel, Footprint, ImpossibleEvidence
-from baselines.encoding import FREE
+from baselines.base import Footprint
+from baselines.distinct import compact
+from baselines.log_boxes import LogBoxes
 from baselines.trees.counts import PairCounts
 from baselines.trees.kernels import edge_counts, log_boxes, log_scores, spanning_tree
-
-BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -91,13 +90,7 @@ class Trees:
         return found + np.log(self.weights)
 
 
-def compact(codes: np.ndarray) -> np.ndarray:
-    """Codes in the smallest integers that hold them, row by row."""
-    kind = np.uint8 if codes.max(initial=0) < 256 else np.int32
-    return np.ascontiguousarray(codes, dtype=kind)
-
-
-class TreeMixture(DensityModel):
+class TreeMixture(LogBoxes):
     """A model whose fit leaves `self.trees`; subclasses learn them."""
 
     engine = "numba tree messages"
@@ -108,38 +101,6 @@ class TreeMixture(DensityModel):
 
     def _log_boxes(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         return logsumexp(self.trees.log_boxes(first, last), axis=1)
-
-    def _boxes(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-        return np.exp(self._log_boxes(first, last))
-
-    def _log_points(self, codes: np.ndarray) -> np.ndarray:
-        free = codes == FREE
-        return self._log_boxes(np.where(free, 0, codes), np.where(free, self._last, codes))
-
-    @property
-    def _last(self) -> np.ndarray:
-        return (self.encoder.cards - 1).astype(np.int32)
-
-    def _conditional(self, asked: np.ndarray, given: np.ndarray) -> np.ndarray:
-        part = self._log_points(np.where(asked == FREE, given, asked))
-        whole = self._log_points(given)
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isneginf(whole), np.nan, np.exp(part - whole))
-
-    def _table(self, target: tuple[int, ...], given: np.ndarray) -> np.ndarray:
-        """Every cell is a query of its own, in blocks."""
-        shape = tuple(int(d) for d in self.encoder.cards[list(target)])
-        whole = self._log_points(given[None, :])[0]
-        if np.isneginf(whole):
-            raise ImpossibleEvidence(f"{self.name}: the evidence has probability zero")
-        cells = int(np.prod(shape))
-        logs = np.empty(cells)
-        for start in range(0, cells, BLOCK):
-            stop = min(start + BLOCK, cells)
-            codes = np.tile(given, (stop - start, 1))
-            codes[:, list(target)] = np.stack(np.unravel_index(np.arange(start, stop), shape), 1)
-            logs[start:stop] = self._log_points(codes)
-        return np.exp(logs - logsumexp(logs)).reshape(shape)
 
     def _footprint(self) -> Footprint:
         trees, cards = self.trees, self.encoder.cards

@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
+from baselines.distinct import Distinct
 from baselines.trees.counts import Indicators, PairCounts
-from baselines.trees.mixture import Edges, TreeMixture, Trees, compact
+from baselines.trees.mixture import Edges, TreeMixture, Trees
 
 LEAST = 1e-4
 """Responsibilities below this count as none."""
@@ -32,11 +33,8 @@ class Rows:
     @classmethod
     def of(cls, codes: np.ndarray, cards: np.ndarray) -> Rows:
         """The distinct rows of a table."""
-        small = compact(codes)
-        whole_rows = small.view(np.dtype((np.void, small.itemsize * small.shape[1]))).ravel()
-        _, first, counts = np.unique(whole_rows, return_index=True, return_counts=True)
-        small = small[first]
-        return cls(small, counts.astype(np.float64), Indicators.of(small, cards))
+        rows = Distinct.of(codes)
+        return cls(rows.codes, rows.weights, Indicators.of(rows.codes, cards))
 
 
 class MixtureOfTrees(TreeMixture):

@@ -194,9 +194,8 @@ class _Maker:
         if isinstance(cell, Interval):
             return _range(name, cell.lower, cell.upper)
         described = None if self._domain is None else self._domain[variable]
-        if described is not None and described.bins is not None:
-            borders = described.bins.borders
-            return _range(name, float(borders[cell.lower]), float(borders[cell.upper + 1]))
+        if described is not None and described.cells is not None:
+            return _short(f"{name} in {described.describe(cell.lower, cell.upper)}")
         low, high = self._value(variable, cell.lower), self._value(variable, cell.upper)
         if cell.lower == cell.upper:
             return _short(f"{name} = {low}")
@@ -207,9 +206,9 @@ class _Maker:
         return _short(f"{low} ≤ {name} ≤ {high}")
 
     def _value(self, variable: int, code: int) -> str:
-        if self._domain is None or not 0 <= code < len(self._domain[variable].values):
+        if self._domain is None or not 0 <= code < self._domain[variable].size:
             return str(code)
-        return _short(str(self._domain[variable].values[code]), 10)
+        return _short(self._domain[variable].describe(code), 10)
 
 
 def _range(name: str, lower: float, upper: float) -> str:

@@ -39,7 +39,7 @@ class Engine:
 
     def __init__(self, program: Program, domain: Domain, n_threads: int = 1):
         self.program = program
-        self.takes_boxes = all(v.kind == "ordered" for v in domain.variables)
+        self.takes_boxes = all(v.has_plain_line for v in domain.variables)
         if self.takes_boxes:
             self.coding = coding([v.values for v in domain.variables])
         self.n_threads = max(1, min(n_threads, numba.config.NUMBA_NUM_THREADS))

@@ -9,15 +9,22 @@ import numpy as np
 import pandas as pd
 
 from fspn.learn.binary.fit import is_binary, learn_binary
+from fspn.learn.coding import code_domain
+from fspn.learn.mixture.fit import learn_mixture
 from fspn.learn.paper import Learner
 from fspn.learn.progress import progress
-from fspn.learn.settings import check_params, preset_of, resolve, resolve_binary, seed_of
+from fspn.learn.settings import (
+    check_params,
+    preset_of,
+    resolve,
+    resolve_binary,
+    resolve_mixture,
+    seed_of,
+)
 from fspn.learn.slices import Slice
-from fspn.model.leaves.continuous import fit_continuous
 from fspn.model.nodes import Node
-from fspn.schema.domain import Bins, Domain, infer_domain
-
-MAX_BINS = 32
+from fspn.schema.domain import Domain
+from fspn.schema.infer import infer_domain
 
 
 def learn_model(
@@ -35,20 +42,24 @@ def learn_model(
     seed = seed_of(params["random_state"])
     domain = infer_domain(table, named, params["kinds"])
     settings = resolve(params, len(table), seed)
-    if preset_of(params["preset"]).bins:
-        domain = with_bins(domain, table, seed)
+    domain = code_domain(domain, table, params["max_bins"], preset_of(params["preset"]).bins)
     data = Slice.of_table(domain, table)
     binary = resolve_binary(params) if is_binary(data) else None
-    if binary is None and params["n_components"] not in (None, 1):
+    mixture = resolve_mixture(params, settings)
+    if mixture is None and params["n_components"] not in (None, 1):
         raise ValueError(
-            f"n_components={params['n_components']!r} is for tables whose columns have two values "
-            "each, with the default preset, thresholds, oracle and group; leave it at None here"
+            f"n_components={params['n_components']!r} needs the default preset, thresholds, oracle "
+            "and group, where scores choose the branches; leave it at None here"
         )
     rng = np.random.default_rng(seed)
-    with progress(len(table) * len(domain), params["verbose"]) as report:
+    cells = len(table) * len(domain)
+    with progress(cells if mixture is None else 2 * cells, params["verbose"]) as report:
         if binary is not None:
             return domain, learn_binary(data, binary, rng, report)
-        return domain, Learner(settings, rng, report).learn(data, range(len(domain)))
+        scope = range(len(domain))
+        if mixture is None:
+            return domain, Learner(settings, rng, report).learn(data, scope)
+        return domain, learn_mixture(data, scope, mixture, settings, rng, report)
 
 
 def named_domains(
@@ -76,18 +87,6 @@ def _is_domain(entry: Any) -> bool:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def with_bins(domain: Domain, table: pd.DataFrame, seed: int) -> Domain:
-    """The domain with cells of about equal frequency for its continuous variables."""
-    bins = {}
-    for v, variable in enumerate(domain.variables):
-        if variable.kind == "continuous":
-            values = table[variable.name].to_numpy(dtype=np.float64)
-            n_bins = int(np.clip(round(len(values) ** (1 / 3)), 2, MAX_BINS))
-            cuts = np.unique(np.quantile(values, np.linspace(0, 1, n_bins + 1)[1:-1]))
-            bins[v] = Bins(cuts, fit_continuous(values, 0.1, seed))
-    return domain.with_bins(bins)
 
 
 def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:

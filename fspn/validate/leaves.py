@@ -8,16 +8,16 @@ file cannot make them read outside its arrays.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 import numpy as np
 
 from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw, Rows
 from fspn.model.cpt.full import FullTable
-from fspn.model.leaves.base import Univariate, leaf_faults
 from fspn.model.leaves.checks import TOLERANCE, share_faults
 from fspn.model.nodes import TableSplit
-from fspn.schema.domain import KINDS, Domain, Variable
+from fspn.schema.cells import Cells
+from fspn.schema.domain import Domain
+from fspn.schema.variable import KINDS, Variable
 
 
 def domain_faults(domain: Domain) -> Iterator[str]:
@@ -29,19 +29,26 @@ def domain_faults(domain: Domain) -> Iterator[str]:
 
 
 def _variable_faults(variable: Variable) -> Iterator[str]:
-    name, values, bins = variable.name, variable.values, variable.bins
+    name, values, cells = variable.name, variable.values, variable.cells
+    line = variable.line_values
     if variable.kind not in KINDS:
         yield f"column {name!r} is of the unknown kind {variable.kind!r}"
-    elif variable.kind != "continuous" and (bins is not None or len(values) == 0):
-        yield f"the discrete column {name!r} has bins, or no values"
-    elif variable.kind == "ordered" and not (np.diff(values) > 0).all():
+    elif variable.missing is not None and not 0 <= variable.missing <= 1:
+        yield f"the share of missing values of column {name!r} is not in [0, 1]"
+    elif variable.is_coded and variable.size == 0:
+        yield f"column {name!r} has no values"
+    elif not variable.has_labels and not (np.diff(line) > 0).all():
         yield f"the values of the ordered column {name!r} do not increase"
     elif len(set(values.tolist())) < len(values):
         yield f"a value of column {name!r} occurs twice"
-    elif bins is not None:
-        if not (np.diff(bins.cuts) > 0).all() or not np.isfinite(bins.cuts).all():
-            yield f"the cuts of column {name!r} do not increase"
-        yield from leaf_faults(cast(Univariate, bins.shape), Variable(name, "continuous"))
+    elif cells is not None:
+        yield from (f"column {name!r}: {fault}" for fault in cells.faults())
+        if not cells.faults() and not variable.is_ordered and not _holds_labels(cells, values):
+            yield f"the cells of column {name!r} do not hold its labels"
+
+
+def _holds_labels(cells: Cells, labels: np.ndarray) -> bool:
+    return cells.is_discrete and np.array_equal(cells.left, np.arange(len(labels)))
 
 
 def table_faults(node: TableSplit, domain: Domain) -> Iterator[str]:
@@ -49,7 +56,7 @@ def table_faults(node: TableSplit, domain: Domain) -> Iterator[str]:
     size = domain[node.variable].size
     sizes = tuple(domain[v].size for v in node.given)
     if 0 in (size, *sizes):
-        yield "a table that names a continuous variable without bins"
+        yield "a table that names a continuous variable without cells"
     elif not sizes:
         yield "a table without conditioning variables; a uni-leaf says the same"
     elif len(node.cpt.base) != size:

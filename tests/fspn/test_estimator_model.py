@@ -10,7 +10,16 @@ import pandas as pd
 import pytest
 
 from fspn import FSPN
-from fspn.model.nodes import Factorize, MultiLeaf, Product, Split, TableSplit, UniLeaf, walk
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Product,
+    Split,
+    TableSplit,
+    UniLeaf,
+    expand,
+    walk,
+)
 from tests.fspn.sample_tables import PRESETS, discrete
 from tests.pointwise import joint
 
@@ -93,8 +102,11 @@ class TestDomains:
 class TestAttributes:
     def test_counts_are_those_of_the_nodes(self, model: FSPN) -> None:
         nodes = list(walk(model.root_))
-        tables = sum(isinstance(node, TableSplit) for node in nodes)
-        assert model.n_nodes_ == len(nodes) + tables
+        tables = [node for node in nodes if isinstance(node, TableSplit)]
+        regions = sum(len(expand(node).children) for node in tables)
+        assert model.n_nodes_ == len(nodes) + regions
+        assert model.census_.n_factorize == len(tables)
+        assert model.census_.n_multi_leaves == regions
         assert model.n_parameters_ > 0
         assert model.size_bytes_ > model.n_parameters_
 

@@ -157,16 +157,33 @@ class Histogram(Univariate):
 
 def fit_continuous(values: np.ndarray, alpha: float, seed: int) -> Univariate:
     """The distribution of the lowest BIC, among the registered families of reals."""
-    values = np.asarray(values, dtype=np.float64)
-    if len(values) > MAX_FIT_ROWS:
-        chosen = np.random.default_rng(seed).choice(len(values), MAX_FIT_ROWS, replace=False)
-        values = values[np.sort(chosen)]
+    values = _some(values, seed)
     candidates = [family.fit_reals(values, alpha) for family in learned_from_reals()]
     return _lowest_bic([fitted for fitted in candidates if fitted is not None], values)
 
 
 def _lowest_bic(candidates: Sequence[U], values: np.ndarray) -> U:
     return min(candidates, key=lambda candidate: _bic(candidate, values))
+
+
+def fit_family(family: type[Univariate], values: np.ndarray, alpha: float, seed: int) -> Univariate:
+    """One family; a single Gaussian where it cannot be fitted."""
+    values = _some(values, seed)
+    return family.fit_reals(values, alpha) or _single_gaussian(values)
+
+
+def fit_gaussians(values: np.ndarray, alpha: float, seed: int) -> Univariate:
+    """The Gaussian mixture with the lowest BIC, as Section 5 has it; nothing is smoothed."""
+    return fit_family(GaussianMixture, values, alpha, seed)
+
+
+def _some(values: np.ndarray, seed: int) -> np.ndarray:
+    """All values, or a sample where there are many."""
+    values = np.asarray(values, dtype=np.float64)
+    if len(values) <= MAX_FIT_ROWS:
+        return values
+    chosen = np.random.default_rng(seed).choice(len(values), MAX_FIT_ROWS, replace=False)
+    return values[np.sort(chosen)]
 
 
 def _bic(candidate: Univariate, values: np.ndarray) -> float:

@@ -112,9 +112,9 @@ def groups() -> pd.DataFrame:
 
 
 def test_a_family_of_reals_is_learned_queried_sampled_stored_and_drawn(tmp_path) -> None:
-    before = FSPN(preset="paper").fit(reals())
+    before = FSPN(preset="paper", uni_leaf="auto").fit(reals())
     registry.register(Laplace)
-    model = FSPN(preset="paper").fit(reals())
+    model = FSPN(preset="paper", uni_leaf="auto").fit(reals())
     families = [n.dist for n in walk(model.root_) if isinstance(n, UniLeaf)]
     assert any(isinstance(dist, Laplace) for dist in families)
     assert model.score(reals()) > before.score(reals())
@@ -145,10 +145,17 @@ def test_a_family_of_codes_is_learned_by_name(tmp_path, monkeypatch, compiled: b
 
 def test_a_file_of_an_unknown_family_says_what_to_do(tmp_path, monkeypatch) -> None:
     registry.register(Laplace)
-    FSPN(preset="paper").fit(reals()).save(tmp_path / "model.fspn")
+    FSPN(preset="paper", uni_leaf=Laplace.family).fit(reals()).save(tmp_path / "model.fspn")
     monkeypatch.delitem(registry._FAMILIES, Laplace.family)
     with pytest.raises(ModelFileError, match=r"laplace_of_this_test.*registered"):
         FSPN.load(tmp_path / "model.fspn")
+
+
+def test_a_family_must_be_known_and_of_use() -> None:
+    with pytest.raises(ValueError, match="uni_leaf='laplace_of_this_test' is not one of"):
+        FSPN(preset="paper", uni_leaf=Laplace.family).fit(reals())
+    with pytest.raises(ValueError, match="for preset='paper'"):
+        FSPN(uni_leaf="auto").fit(reals())
 
 
 def test_an_unregistered_family_is_not_stored(tmp_path) -> None:

@@ -1,0 +1,196 @@
+"""SPGM: a mixture of sum-product graphical models by expectation maximisation."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import logsumexp
+
+from baselines.base import INDEX_BYTES, Footprint
+from baselines.distinct import Distinct
+from baselines.log_boxes import LogBoxes
+from baselines.spgm.build import Builder
+from baselines.spgm.graph import SUM, Graph, Spgm
+from baselines.spgm.kernels import expected_counts, log_boxes, log_scores, pair_counts
+from baselines.trees.information import pair_information
+from baselines.validation import Validated
+
+log = logging.getLogger(__name__)
+PATIENCE = 3
+SHARPNESS = 0.3
+REPORT_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Components and their weights."""
+
+    parts: tuple[Spgm, ...]
+    weights: np.ndarray
+
+    def log_scores(self, columns: np.ndarray) -> np.ndarray:
+        """Logarithm of weight times probability of each row under each component."""
+        logs = [
+            log_scores(columns, *_structure(p.graph), p.logs, p.log_weights) for p in self.parts
+        ]
+        return np.stack(logs, axis=1) + np.log(self.weights)
+
+    def log_boxes(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """Log-probabilities of closed ranges of codes."""
+        logs = [
+            log_boxes(first, last, *_structure(p.graph), np.exp(p.logs), p.log_weights)
+            for p in self.parts
+        ]
+        return np.asarray(logsumexp(np.stack(logs, axis=1) + np.log(self.weights), axis=1))
+
+
+def _structure(graph: Graph) -> tuple[np.ndarray, ...]:
+    return (
+        graph.kinds, graph.variable, graph.above, graph.table, graph.bounds, graph.children,
+        graph.place, graph.cards,
+    )  # fmt: skip
+
+
+class SPGM(Validated, LogBoxes):
+    """Structure EM, then parameter EM, each stopped by the validation rows.
+
+    Arguments:
+        n_components: Number of components.
+        n_insert: Edges inserted into the spanning tree of each component.
+        prior: Share of a component's rows that every cell of a table gets.
+        structure_steps: Steps in which the graphs are built anew, at most.
+        parameter_steps: Further steps, at most.
+        time_limit: Seconds after which no further step is begun; None = no limit.
+    """
+
+    name: ClassVar[str] = "spgm"
+    engine = "numba SPGM messages"
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        n_insert: int = 100,
+        prior: float = 1e-3,
+        structure_steps: int = 200,
+        parameter_steps: int = 200,
+        time_limit: float | None = None,
+    ) -> None:
+        if n_components < 1 or n_insert < 0 or structure_steps < 1 or parameter_steps < 0:
+            raise ValueError(
+                "n_components and structure_steps must be at least 1, n_insert and "
+                "parameter_steps not negative"
+            )
+        if prior <= 0:
+            raise ValueError(f"prior must be positive, got {prior}")
+        self.n_components, self.n_insert, self.prior = n_components, n_insert, prior
+        self.structure_steps, self.parameter_steps = structure_steps, parameter_steps
+        self.time_limit = time_limit
+
+    def _fit(self, codes: np.ndarray, seed: int) -> None:
+        codes, valid = self._train_and_valid(codes, seed)
+        rows, held_out = Distinct.of(codes), Distinct.of(valid)
+        self._rows = rows
+        self._columns = np.ascontiguousarray(rows.codes.T)
+        self._valid_columns = np.ascontiguousarray(held_out.codes.T)
+        rng = np.random.default_rng(seed)
+        shares = rng.dirichlet(np.full(self.n_components, SHARPNESS), size=len(rows.codes))
+        self._deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
+        first = self._with_new_graphs(shares)
+        best = self._climb(first, held_out, self.structure_steps - 1, self._with_new_graphs)
+        self.mixture = self._climb(best, held_out, self.parameter_steps, None)
+        del self._rows, self._columns, self._valid_columns
+
+    def _climb(
+        self,
+        mixture: Mixture,
+        valid: Distinct,
+        steps: int,
+        rebuild: Callable[[np.ndarray], Mixture] | None,
+    ) -> Mixture:
+        """EM until the validation rows have not improved for `PATIENCE` steps; the best mixture."""
+        best, best_mean, waited = mixture, self._validate(mixture, valid), 0
+        reported = time.monotonic()
+        for step in range(steps):
+            now = time.monotonic()
+            if self._deadline is not None and now > self._deadline:
+                log.info("spgm: stopped by its time limit at step %d", step)
+                break
+            if now - reported > REPORT_SECONDS:
+                reported = now
+                log.info("spgm: step %d of at most %d, %.4f on validation", step, steps, best_mean)
+            logs = mixture.log_scores(self._columns)
+            shares = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+            mixture = rebuild(shares) if rebuild else self._with_new_parameters(mixture, shares)
+            mean = self._validate(mixture, valid)
+            waited = 0 if mean > best_mean else waited + 1
+            if mean > best_mean:
+                best, best_mean = mixture, mean
+            elif waited >= PATIENCE:
+                break
+        return best
+
+    def _validate(self, mixture: Mixture, valid: Distinct) -> float:
+        return valid.mean(logsumexp(mixture.log_scores(self._valid_columns), axis=1))
+
+    def _with_new_graphs(self, shares: np.ndarray) -> Mixture:
+        weights = shares * self._rows.weights[:, None]
+        parts = tuple(self._learn(np.ascontiguousarray(own)) for own in weights.T)
+        return Mixture(parts, _mixture_weights(weights))
+
+    def _learn(self, weights: np.ndarray) -> Spgm:
+        """Structure and first parameters of one component from weighted rows."""
+        used = weights > 1e-4
+        cards = self.encoder.cards
+        cells = float(cards.max()) ** 2
+        spread = self.prior * float(weights.sum()) * cells + 1e-6
+        codes, own = self._rows.codes[used], weights[used]
+        builder = Builder(pair_information(codes, own, cards, spread), cards)
+        builder.insert_best(self.n_insert)
+        graph = builder.graph()
+        columns = self._columns[:, used]
+        counts = pair_counts(columns, own, graph.pairs, graph.place, graph.cards)
+        return Spgm.fitted(graph, counts, graph.first_weights, self.prior)
+
+    def _with_new_parameters(self, mixture: Mixture, shares: np.ndarray) -> Mixture:
+        weights = shares * self._rows.weights[:, None]
+        parts = []
+        for part, own in zip(mixture.parts, weights.T, strict=True):
+            used = own > 1e-4
+            counts, chosen = expected_counts(
+                self._columns[:, used], own[used], *_structure(part.graph),
+                part.logs, part.log_weights,
+            )  # fmt: skip
+            parts.append(Spgm.fitted(part.graph, counts, chosen, self.prior))
+        return Mixture(tuple(parts), _mixture_weights(weights))
+
+    def _log_score(self, codes: np.ndarray) -> np.ndarray:
+        rows = Distinct.of(codes)
+        columns = np.ascontiguousarray(rows.codes.T)
+        return np.asarray(logsumexp(self.mixture.log_scores(columns), axis=1)[rows.place])
+
+    def _log_boxes(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+        return self.mixture.log_boxes(first, last)
+
+    def _footprint(self) -> Footprint:
+        return Footprint.mixture([_footprint(part.graph) for part in self.mixture.parts])
+
+
+def _mixture_weights(weights: np.ndarray) -> np.ndarray:
+    sums = weights.sum(axis=0) + 1e-6
+    return np.asarray(sums / sums.sum())
+
+
+def _footprint(graph: Graph) -> Footprint:
+    """All nodes; a table that several nodes share is counted once."""
+    mixed = np.repeat(graph.kinds == SUM, np.diff(graph.bounds))
+    nodes, choices = len(graph.kinds), int(mixed.sum())
+    parameters = graph.n_cells - graph.n_table_rows + choices - int((graph.kinds == SUM).sum())
+    links = len(graph.children) + int((graph.variable >= 0).sum())
+    return Footprint(
+        nodes, parameters, 8 * (graph.n_cells + choices) + INDEX_BYTES * (nodes + links)
+    )

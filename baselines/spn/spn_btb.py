@@ -1,0 +1,123 @@
+"""SPN-BT and SPN-BTB: LearnSPN with binary splits and tree leaves, alone and bagged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from baselines.bagging import bagged, mixture_scores
+from baselines.base import Footprint
+from baselines.compiled import Converted
+from baselines.distinct import Distinct
+from baselines.spn.flat import Flat, footprint
+from baselines.spn.learn import Learner
+from baselines.spn.nodes import SPN
+from baselines.spn.to_fspn import spn_root
+from baselines.validation import Validated
+from fspn.model.ensemble import average
+from fspn.model.nodes import Node
+
+ALPHAS = (0.1, 0.2, 0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Member:
+    """One network: its nodes, and its arrays for scoring."""
+
+    root: SPN
+    flat: Flat
+
+
+class SPNBT(Validated, Converted):
+    """One network; see `baselines.spn.learn` for the algorithm.
+
+    Arguments:
+        g: Strictness of the G-test of independence.
+        min_rows: Slices of at most so many rows become Chow-Liu trees.
+        alpha: Pseudo-count per cell of a binary table; None = the best of `ALPHAS` on the
+            validation rows.
+    """
+
+    name: ClassVar[str] = "spn_bt"
+
+    def __init__(self, g: float = 5.0, min_rows: int = 100, alpha: float | None = None) -> None:
+        if g < 0 or min_rows < 1:
+            raise ValueError(f"g must not be negative and min_rows at least 1, got {g}, {min_rows}")
+        if alpha is not None and alpha <= 0:
+            raise ValueError(f"alpha must be positive, got {alpha}")
+        self.g, self.min_rows, self.alpha = g, min_rows, alpha
+
+    def _fit(self, codes: np.ndarray, seed: int) -> None:
+        self._forget()
+        codes, valid = self._train_and_valid(codes, seed)
+        rng = np.random.default_rng(seed)
+        self.smoothing = self.alpha
+        self.members = self._grow(Distinct.of(codes), Distinct.of(valid), rng)
+
+    def _grow(self, rows: Distinct, valid: Distinct, rng: np.random.Generator) -> list[Member]:
+        return [self._learn(rows, rows.weights, valid, rng)]
+
+    def _learn(
+        self, rows: Distinct, weights: np.ndarray, valid: Distinct, rng: np.random.Generator
+    ) -> Member:
+        learner = Learner(rows.codes, weights, self.encoder.cards, self.g, self.min_rows)
+        root = learner.learn(rng)
+        if self.smoothing is None:
+            means = [valid.mean(Flat.of(root, a).log_scores(valid.codes)) for a in ALPHAS]
+            self.smoothing = ALPHAS[int(np.argmax(means))]
+        return Member(root, Flat.of(root, self.smoothing))
+
+    def _log_score(self, codes: np.ndarray) -> np.ndarray:
+        rows = Distinct.of(codes)
+        logs = np.stack([member.flat.log_scores(rows.codes) for member in self.members])
+        return mixture_scores(logs)[rows.place]
+
+    def _nodes(self) -> Node:
+        assert self.smoothing is not None
+        return average([spn_root(member.root, self.smoothing) for member in self.members])
+
+    def _footprint(self) -> Footprint:
+        return Footprint.mixture([footprint(member.flat) for member in self.members])
+
+
+class SPNBTB(SPNBT):
+    """An even mixture of networks, each learned on a bootstrap sample of the rows.
+
+    Arguments:
+        g: Strictness of the G-test of independence.
+        min_rows: Slices of at most so many rows become Chow-Liu trees.
+        alpha: Pseudo-count per cell of a binary table; None = the best of `ALPHAS` on the
+            validation rows for the first bag.
+        n_bags: How many are learned; as many of the first of them are kept as is best on the
+            validation rows.
+        time_limit: Seconds after which no further bag is begun; None = no limit.
+    """
+
+    name: ClassVar[str] = "spn_btb"
+
+    def __init__(
+        self,
+        g: float = 5.0,
+        min_rows: int = 100,
+        alpha: float | None = None,
+        n_bags: int = 50,
+        time_limit: float | None = None,
+    ) -> None:
+        super().__init__(g, min_rows, alpha)
+        if n_bags < 1:
+            raise ValueError(f"n_bags must be at least 1, got {n_bags}")
+        self.n_bags, self.time_limit = n_bags, time_limit
+
+    def _grow(self, rows: Distinct, valid: Distinct, rng: np.random.Generator) -> list[Member]:
+        return bagged(
+            lambda weights: self._learn(rows, weights, valid, rng),
+            lambda member, codes: member.flat.log_scores(codes),
+            rows,
+            valid,
+            rng,
+            self.n_bags,
+            self.time_limit,
+            self.name,
+        )

@@ -1,0 +1,29 @@
+"""Trees of tables as FSPN nodes (Appendix A): nested factorize nodes over a uni-leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from fspn.model.cpt.full import FullTable
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.nodes import Factorize, Node, TableSplit, UniLeaf
+
+
+def tree_nodes(tables: Iterable[tuple[int, int, np.ndarray]]) -> Node:
+    """The FSPN of one tree.
+
+    Arguments:
+        tables: Column, its parent (-1 for the root, which comes first) and the table
+            Pr(x | u), shape (codes of the parent, codes); the root's has one row.
+    """
+    node: Node | None = None
+    for variable, parent, table in tables:
+        if node is None:
+            node = UniLeaf(int(variable), Categorical(table[0] / table[0].sum()))
+        else:
+            right = TableSplit(int(variable), (int(parent),), FullTable.from_probabilities(table))
+            node = Factorize(node, right)
+    assert node is not None
+    return node
