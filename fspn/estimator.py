@@ -264,9 +264,9 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
     @property
     def compiled_bytes_(self) -> int:
         """The bytes of the compiled form; 0 where the model is answered by the reference."""
-        if self._engine is None:
+        if self._compiled is None:
             return 0
-        program = self._engine.program
+        program = self._compiled.program
         return sum(array.nbytes for array in (*program.pools, program.dense))
 
     @property
