@@ -1,5 +1,8 @@
-# Everything a user or a developer does. Needs Python 3.11 and make; the rest is installed into .venv.
-PYTHON ?= python3.11
+# Everything a user or a developer does. Needs Python (3.11 or newer) and make; the rest is
+# installed into .venv. PYTHON=... chooses another interpreter than the first one found.
+CHECK  := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3.14 python3 python,$(shell \
+	$(p) -c '$(CHECK)' 2>/dev/null && echo $(p))))
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
@@ -15,6 +18,9 @@ help:  ## Show this list
 setup: $(STAMP)  ## Create .venv with every pinned dependency (no-op when up to date)
 
 $(STAMP): requirements.txt requirements-spflow.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer was found. Install one (apt install" \
+	  "python3.11 python3.11-venv, brew install python@3.11, pyenv install 3.11) or name it:" \
+	  "make $(MAKECMDGOALS) PYTHON=/path/to/python"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-spflow.txt

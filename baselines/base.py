@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -31,10 +31,18 @@ MAX_TABLE_CELLS = 50_000_000
 Point = Mapping[str, Hashable]
 
 
+class Answering(Protocol):
+    """What a message about a model says of it."""
+
+    name: ClassVar[str]
+    engine: str
+    answers: frozenset[str]
+
+
 class UnsupportedQuery(ValueError):
     """A question that the model cannot answer."""
 
-    def __init__(self, model: DensityModel, question: str) -> None:
+    def __init__(self, model: Answering, question: str) -> None:
         can = ", ".join(sorted(model.answers))
         super().__init__(
             f"{model.name} ({model.engine}) cannot answer {question}; it answers: {can}"
@@ -61,11 +69,19 @@ class Footprint:
         n_nodes: Number of nodes (for a Bayesian network: of variables).
         n_parameters: Number of free parameters.
         size_bytes: Bytes by the rule of this module.
+        n_factorize: Number of factorize nodes (the paper's f), where the model is an FSPN.
+        n_multi_leaves: Number of multi-leaves (the paper's l), where the model is an FSPN.
+        depth: Nodes on the longest way from the root to a leaf, where there is a tree.
+        compiled_bytes: Bytes of the form that answers queries, where that is another one.
     """
 
     n_nodes: int
     n_parameters: int
     size_bytes: int
+    n_factorize: int | None = None
+    n_multi_leaves: int | None = None
+    depth: int | None = None
+    compiled_bytes: int | None = None
 
     @classmethod
     def of(cls, n_nodes: int, distributions: Iterable[np.ndarray], links: int) -> Footprint:
@@ -168,6 +184,11 @@ class DensityModel(ABC):
         if possible.any():
             result[possible] = self._conditional(asked[possible], given[possible])
         return result
+
+    @property
+    def footprint(self) -> Footprint:
+        """How large the fitted model is."""
+        return self._footprint()
 
     @property
     def n_nodes(self) -> int:

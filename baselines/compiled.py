@@ -79,8 +79,16 @@ class Compiled(DensityModel):
         self.model.save(path)
 
     def _footprint(self) -> Footprint:
-        model = self.model
-        return Footprint(model.n_nodes_, model.n_parameters_, model.size_bytes_)
+        model, census = self.model, self.model.census_
+        return Footprint(
+            census.n_nodes,
+            model.n_parameters_,
+            model.size_bytes_,
+            census.n_factorize,
+            census.n_multi_leaves,
+            census.depth,
+            model.compiled_bytes_,
+        )
 
 
 class Converted(Compiled):

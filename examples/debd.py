@@ -54,7 +54,7 @@ def _named(values: np.ndarray) -> pd.DataFrame:
 def train(splits: dict[str, pd.DataFrame]) -> FSPN:
     started = time.perf_counter()
     domains = {column: [0, 1] for column in splits["train"].columns}
-    model = FSPN(random_state=0).fit(splits["train"], domains)
+    model = FSPN(random_state=0).fit(splits["train"], domains=domains)
     seconds = time.perf_counter() - started
     print(f"trained in {seconds:.1f} s: {model.n_nodes_} nodes, {model.size_bytes_:,} bytes")
     for split in ("train", "test"):

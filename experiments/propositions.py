@@ -107,7 +107,7 @@ def optimum_rows(dataset: str, learner: str, n_rows: int, cache_dir: Path) -> It
     settings = yaml.safe_load((conf_dir() / "dataset" / f"{dataset}.yaml").read_text("utf-8"))
     data = load({**settings, "train_rows": n_rows}, 0, cache_dir)
     domains: dict[Hashable, np.ndarray] = dict(data.domains.items())
-    model = FSPN(random_state=0, **LEARNERS[learner]).fit(data.train, domains)
+    model = FSPN(random_state=0, **LEARNERS[learner]).fit(data.train, domains=domains)
     sums = list(reached_sums(model.root_))
     if not sums:
         return

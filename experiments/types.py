@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -85,12 +85,32 @@ class Truth(Protocol):
 
 
 @dataclass(frozen=True)
+class CountWorkload:
+    """Conjunctions on a real table and how many of its rows each one holds for.
+
+    Arguments:
+        questions: dictionaries ``{column: value, (low, high), {values} or None}``, or SQL texts.
+        counts: (n,) true numbers of rows.
+        n_rows: rows of the table.
+        digest: digest of the questions, the counts and the table.
+    """
+
+    questions: tuple[Mapping[Hashable, Any] | str, ...]
+    counts: np.ndarray
+    n_rows: int
+    digest: str
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+
+@dataclass(frozen=True)
 class Dataset:
     """One dataset of the study: rows, domains and, where it is known, the truth.
 
     Arguments:
         name: name of the configuration, e.g. `rdc_65`.
-        family: `sparse`, `smooth`, `csv` or `debd`.
+        family: `sparse`, `smooth`, `csv`, `debd` or `table`.
         target_rdc: the level of average pairwise RDC that was asked for.
         measured_rdc: the level on a sample that calibration did not use.
         seed: which of the datasets of this level.
@@ -99,6 +119,8 @@ class Dataset:
         truth: the generating distribution, or None for a table from outside.
         workload: evidence queries; without a truth they serve to measure time only.
         digest: digest of everything that the dataset was made from.
+        counting: questions of a database, on a real table. `train` then is the whole table, mixed
+            and with missing values, and `valid` some of its rows.
     """
 
     name: str
@@ -113,3 +135,4 @@ class Dataset:
     truth: Truth | None
     workload: Workload | None
     digest: str
+    counting: CountWorkload | None = None

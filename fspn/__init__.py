@@ -1,9 +1,42 @@
-"""FSPN: factorize-split-sum-product networks, learned from tables and queried exactly."""
+"""FSPN: factorize-split-sum-product networks, learned from tables and queried exactly.
 
-from fspn.convert import bn_to_fspn, spn_to_fspn
+The estimator and what comes with it (scikit-learn, numba) are imported when first asked for.
+"""
+
+from typing import TYPE_CHECKING, Any
+
 from fspn.draw import draw
-from fspn.estimator import FSPN
+from fspn.schema.missing import MISSING, NOT_MISSING
 from fspn.validate import validate
 
+if TYPE_CHECKING:
+    from fspn.convert import bn_to_fspn, spn_to_fspn
+    from fspn.estimator import FSPN
+
 __version__ = "0.1.0"
-__all__ = ["FSPN", "__version__", "bn_to_fspn", "draw", "spn_to_fspn", "validate"]
+__all__ = [
+    "FSPN",
+    "MISSING",
+    "NOT_MISSING",
+    "__version__",
+    "bn_to_fspn",
+    "draw",
+    "spn_to_fspn",
+    "validate",
+]
+
+_LATE = {"FSPN": "fspn.estimator", "bn_to_fspn": "fspn.convert", "spn_to_fspn": "fspn.convert"}
+
+
+def __getattr__(name: str) -> Any:
+    """The public names that are not imported yet."""
+    if name not in _LATE:
+        raise AttributeError(f"module 'fspn' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(_LATE[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})

@@ -13,8 +13,10 @@ from sklearn.base import BaseEstimator, DensityMixin
 from fspn.ask.methods import Questions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
+from fspn.engine.interpret import Interpreter
 from fspn.learn.fit import learn_model, plain_params
-from fspn.model.nodes import Node, count_nodes, count_parameters
+from fspn.model.counting import Census, census
+from fspn.model.nodes import Node, count_parameters
 from fspn.model.size import size_bytes
 from fspn.schema.domain import Domain, as_table
 
@@ -33,24 +35,30 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         tau_high: From this dependence on they count as highly correlated; above 1 switches
             factorize off, which leaves a tree-structured sum-product network.
         preset: ``"default"``, the learner of ``docs/learning.md``, or ``"paper"``, the paper's
-            own recipe: RDC, 0.3 / 0.7, k-means, greedy splitting.
+            own recipe to the letter (``docs/paper.md``): RDC, 0.3 / 0.7, k-means, greedy splitting,
+            multi-dimensional Dirichlets and Gaussian mixtures.
         min_rows: Slices of fewer rows are not partitioned any further; None = 1%, at least 50.
         alpha: Strength of the smoothing; None = by leave-one-out likelihood where possible.
         oracle: ``"rdc"``, ``"corrected"`` or an object with a ``matrix`` method.
         cluster: ``"kmeans"`` or a function.
         split: ``"greedy"``, ``"kmeans_grid"`` or a function.
         group: ``"tables"`` or ``"split"``, how a highly correlated group is modelled.
-        multi_leaf: ``"auto"``, ``"joint"``, ``"tree"`` or ``"mixture"``.
+        multi_leaf: ``"auto"``, the preset's own, or ``"joint"``, ``"tree"`` or ``"mixture"``.
+        uni_leaf: How a column of reals is fitted in the paper's recipe: None = a Gaussian mixture,
+            ``"auto"`` = the lowest BIC of all registered families, or the name of one.
         n_clusters: Children of a sum node; 1 = no sum nodes.
         max_parents: Conditioning variables per table, at most. None = 4, and 8 where all columns
             have two values.
         max_cells: Cells of an intermediate result of a query on tables, at most. None = 2,000,000,
             and 4,096 where all columns have two values.
+        max_bins: Cells of a column, at most; a column of no more values has one cell per value.
+            None = 100 values, and 64 cells for reals and for columns of more values.
         n_components: Children of the root sum node, learned by EM, where all columns have two
             values; None = chosen on held-out rows.
-        offsets: Whether a table may be an integer combination of its parents plus noise.
-        kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"continuous"``) where its
-            type does not tell.
+        offsets: Whether a table may be an integer combination of its parents plus noise; never
+            in the paper's preset.
+        kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"boolean"``,
+            ``"continuous"``, ``"mixed"``, ``"datetime"``) where its type does not tell.
         n_jobs: Threads that share a batch of queries.
         random_state: The seed of everything random.
         verbose: Whether to show progress while fitting.
@@ -77,9 +85,11 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         split: Any = "greedy",
         group: str | None = None,
         multi_leaf: str = "auto",
+        uni_leaf: str | None = None,
         n_clusters: int = 2,
         max_parents: int | None = None,
         max_cells: int | None = None,
+        max_bins: int | None = None,
         n_components: int | None = None,
         offsets: bool = True,
         kinds: Mapping[Hashable, Any] | None = None,
@@ -97,9 +107,11 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         self.split = split
         self.group = group
         self.multi_leaf = multi_leaf
+        self.uni_leaf = uni_leaf
         self.n_clusters = n_clusters
         self.max_parents = max_parents
         self.max_cells = max_cells
+        self.max_bins = max_bins
         self.n_components = n_components
         self.offsets = offsets
         self.kinds = kinds
@@ -109,15 +121,17 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ fitting
 
-    def fit(self, X: Any, domains: Domains = None, y: Any = None) -> FSPN:
+    def fit(self, X: Any, y: Any = None, *, domains: Domains = None) -> FSPN:
         """Learn structure and parameters.
 
         Arguments:
             X: A DataFrame, or a two-dimensional array (its columns are named 0, 1, 2, ...).
+            y: Ignored: scikit-learn passes targets here.
             domains: Per discrete column, values beyond those seen in ``X``: a dictionary, or a
                 list with one entry (values or None) per column.
-            y: Ignored; scikit-learn passes it, also in the place of ``domains``.
         """
+        if isinstance(y, Mapping):
+            raise TypeError("the second argument of fit is y; write fit(X, domains={...})")
         table = as_table(X)
         domain, root = learn_model(table, domains, self.get_params(deep=False))
         self._adopt(domain, root, as_frame=isinstance(X, pd.DataFrame))
@@ -141,20 +155,72 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
             del self.feature_names_in_
         self._build_engine()
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def _build_engine(self) -> None:
         try:
             program = compile_fspn(self.root_, [v.size for v in self.domain_.variables])
-            self._engine = Engine(program, self.domain_, self.n_jobs)
+            self._compiled: Engine | None = Engine(program, self.domain_, self.n_jobs)
         except NotCompilable:
-            self._engine = None
+            self._compiled = None
+        self._interpreter = Interpreter(self.root_, [v.size for v in self.domain_.variables])
+
+    def compile_kernels(self) -> FSPN:
+        """Compile what answers questions now, rather than beside the first of them.
+
+        About a minute where numba's cache is empty, next to nothing otherwise.
+        """
+        self._check_fitted()
+        if self._compiled is not None:
+            self._compiled.compile_kernels()
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in super().__getstate__().items() if k != "_engine"}
+        rebuilt = ("_compiled", "_interpreter")
+        return {k: v for k, v in super().__getstate__().items() if k not in rebuilt}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "root_" in state:
             self._build_engine()
+
+    # ------------------------------------------------------------------ questions in SQL
+
+    def probability(self, event: Any = None, upper: Any = None, *, lower: Any = None) -> Any:
+        """The probability of events; also of SQL conditions, ``"age > 30 AND sex = 'F'"``.
+
+        Arguments:
+            event: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, the
+                lower sides of closed boxes, or SQL: a condition, a ``SELECT count(*)``, a list.
+            upper: The upper sides of the boxes. NaN or an infinity = no constraint.
+            lower: The lower sides by name, in place of ``event``.
+        """
+        if _is_sql(event) and upper is None and lower is None:
+            self._check_fitted()
+            from fspn.sql import probabilities, read_condition
+
+            conditions = [read_condition(text) for text in _listed(event)]
+            values = probabilities(self.domain_, conditions, self._log_probability)
+            return float(values[0]) if isinstance(event, str) else values
+        return super().probability(event, upper, lower=lower)
+
+    def conditional(self, query: Any, evidence: Any, strict: bool = False) -> Any:
+        """The probability of ``query`` given ``evidence``, in the forms of :meth:`probability`.
+
+        Boxes are given as a pair ``(lower, upper)``, SQL as two conditions. One value of a
+        continuous column is evidence by its density. Evidence of probability zero gives NaN and a
+        warning, or an error where ``strict`` is set.
+        """
+        if isinstance(query, str) and isinstance(evidence, str):
+            both, given = self.probability([f"({query}) AND ({evidence})", evidence])
+            if given > 0:
+                return float(both / given)
+            self._impossible_evidence(strict)
+            return float("nan")
+        return super().conditional(query, evidence, strict)
 
     # ------------------------------------------------------------------ files and sizes
 
@@ -180,8 +246,21 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
 
     @property
     def n_nodes_(self) -> int:
-        """The number of nodes; see :func:`fspn.model.nodes.count_nodes`."""
-        return count_nodes(self.root_)
+        """The number of nodes; see :func:`fspn.model.counting.census`."""
+        return self.census_.n_nodes
+
+    @property
+    def census_(self) -> Census:
+        """How many nodes, factorize nodes and multi-leaves the model has, and how deep it is."""
+        return census(self.root_)
+
+    @property
+    def compiled_bytes_(self) -> int:
+        """The bytes of the compiled form; 0 where the model is answered by the reference."""
+        if self._engine is None:
+            return 0
+        program = self._engine.program
+        return sum(array.nbytes for array in (*program.pools, program.dense))
 
     @property
     def n_parameters_(self) -> int:
@@ -191,8 +270,15 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
     @property
     def size_bytes_(self) -> int:
         """The size of parameters and structure; see :func:`fspn.model.size.size_bytes`."""
-        return size_bytes(self.root_) + sum(
-            v.bins.cuts.nbytes + sum(a.nbytes for a in v.bins.shape.state().values())
-            for v in self.domain_.variables
-            if v.bins is not None
-        )
+        return size_bytes(self.root_) + sum(v.nbytes for v in self.domain_.variables)
+
+
+def _is_sql(asked: Any) -> bool:
+    """Whether a question is one SQL text or a list of them."""
+    if isinstance(asked, list | tuple):
+        return bool(asked) and all(isinstance(each, str) for each in asked)
+    return isinstance(asked, str)
+
+
+def _listed(texts: str | Sequence[str]) -> Sequence[str]:
+    return [texts] if isinstance(texts, str) else texts

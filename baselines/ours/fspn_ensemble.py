@@ -37,7 +37,7 @@ class FSPNEnsemble(FSPNModel):
         for _ in range(self.n_members):
             own = int(rng.integers(2**31))
             rows = codes
-            if self.n_components == 1 and self.n_members > 1:
+            if self.settings["n_components"] == 1 and self.n_members > 1:
                 rows = codes[rng.integers(len(codes), size=len(codes))]
             super()._fit(rows, own)
             roots.append(self.model.root_)

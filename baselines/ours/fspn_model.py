@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,9 @@ class FSPNModel(Compiled):
         oracle: The independence oracle.
         group: How a highly correlated group is modelled.
         offsets: Whether a table may be an integer combination of its parents plus noise.
+        split: The split method.
+        multi_leaf: The family of multi-leaves.
+        n_clusters: Children of a sum node.
     """
 
     name: ClassVar[str] = "fspn"
@@ -39,36 +42,74 @@ class FSPNModel(Compiled):
         oracle: str | None = None,
         group: str | None = None,
         offsets: bool = True,
+        split: str = "greedy",
+        multi_leaf: str = "auto",
+        n_clusters: int = 2,
     ) -> None:
-        self.tau_low, self.tau_high = tau_low, tau_high
-        self.min_rows, self.alpha, self.max_parents = min_rows, alpha, max_parents
-        self.n_components = n_components
-        self.oracle, self.group, self.offsets = oracle, group, offsets
+        self.settings: dict[str, Any] = {
+            "tau_low": tau_low,
+            "tau_high": tau_high,
+            "min_rows": min_rows,
+            "alpha": alpha,
+            "max_parents": max_parents,
+            "n_components": n_components,
+            "oracle": oracle,
+            "group": group,
+            "offsets": offsets,
+            "split": split,
+            "multi_leaf": multi_leaf,
+            "n_clusters": n_clusters,
+        }
 
     def _fit(self, codes: np.ndarray, seed: int) -> None:
         columns = list(self.encoder.columns)
         self.__dict__.pop("_values", None)
         self.model = FSPN(
-            self.tau_low,
-            self.tau_high,
+            **self.settings,
             preset=self.preset,
-            min_rows=self.min_rows,
-            alpha=self.alpha,
-            max_parents=self.max_parents,
-            n_components=self.n_components,
-            oracle=self.oracle,
-            group=self.group,
-            offsets=self.offsets,
             kinds={
                 column: "ordered" if domain.dtype.kind in "iu" else "unordered"
                 for column, domain in zip(columns, self.encoder.domains, strict=True)
             },
             random_state=seed,
-        ).fit(self._decoded(codes), dict(zip(columns, self._values, strict=True)))
+        ).fit(self._decoded(codes), domains=dict(zip(columns, self._values, strict=True)))
 
 
 class FSPNPaper(FSPNModel):
-    """The paper's learner: RDC, k-means row clusters, greedy splitting."""
+    """The paper's learner: RDC, k-means row clusters, greedy splitting, Dirichlet multi-leaves.
+
+    Arguments:
+        tau_low: Below this RDC two columns count as independent.
+        tau_high: From this RDC on they count as highly correlated.
+        min_rows: Slices of fewer rows are not partitioned any further.
+        alpha: Strength of the smoothing.
+        oracle: Another independence oracle.
+        split: The split method, one of the two of Appendix C.
+        multi_leaf: Another family of multi-leaves.
+        n_clusters: Children of a sum node.
+    """
 
     name: ClassVar[str] = "fspn_paper"
     preset: ClassVar[str] = "paper"
+
+    def __init__(
+        self,
+        tau_low: float | None = None,
+        tau_high: float | None = None,
+        min_rows: int | None = None,
+        alpha: float | None = None,
+        oracle: str | None = None,
+        split: str = "greedy",
+        multi_leaf: str = "auto",
+        n_clusters: int = 2,
+    ) -> None:
+        super().__init__(
+            tau_low,
+            tau_high,
+            min_rows,
+            alpha,
+            oracle=oracle,
+            split=split,
+            multi_leaf=multi_leaf,
+            n_clusters=n_clusters,
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.stats import chi2
@@ -53,7 +53,6 @@ class SPNTree(FSPNModel):
     """
 
     name: ClassVar[str] = "spn_tree"
-    oracle: Any
 
     def __init__(
         self,
@@ -65,4 +64,4 @@ class SPNTree(FSPNModel):
             raise ValueError(f"level must be between 0 and 1, got {level}")
         super().__init__(tau_low=0.5, tau_high=NEVER, min_rows=min_rows, alpha=alpha)
         self.level = level
-        self.oracle = GTest(level)
+        self.settings["oracle"] = GTest(level)

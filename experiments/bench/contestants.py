@@ -28,7 +28,6 @@ LABELS = {
     "loopy_tree": "pomegranate on BN-Tree",
     "loopy_dag": "pomegranate on BN-DAG",
 }
-SLOW = frozenset({"loopy_tree", "loopy_dag"})
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,13 @@ from experiments.datasets.config import FAMILIES, GeneratorConfig
 from experiments.datasets.debd import FAMILY as DEBD
 from experiments.datasets.debd import BenchmarkConfig, load_benchmark
 from experiments.datasets.generated import load_generated
+from experiments.datasets.table import FAMILY as TABLE
+from experiments.datasets.table import RealTableConfig, load_real_table
 from experiments.datasets.table_file import TableConfig, load_table
 from experiments.measures.workload import WorkloadConfig
 from experiments.types import Dataset
 
-__all__ = ["DEBD", "check", "load"]
+__all__ = ["DEBD", "TABLE", "check", "load"]
 
 
 def load(
@@ -37,6 +39,8 @@ def load(
         return load_table(settings, queries, seed)
     if isinstance(settings, BenchmarkConfig):
         return load_benchmark(settings, seed, cache_dir)
+    if isinstance(settings, RealTableConfig):
+        return load_real_table(settings, seed, cache_dir)
     return load_generated(settings, queries, seed, cache_dir)
 
 
@@ -45,7 +49,10 @@ def check(config: Mapping[str, Any]) -> None:
     _settings(config)
 
 
-def _settings(config: Mapping[str, Any]) -> GeneratorConfig | TableConfig | BenchmarkConfig:
+Settings = GeneratorConfig | TableConfig | BenchmarkConfig | RealTableConfig
+
+
+def _settings(config: Mapping[str, Any]) -> Settings:
     family = config.get("family")
     if family in FAMILIES:
         return GeneratorConfig.from_mapping(config)
@@ -53,5 +60,7 @@ def _settings(config: Mapping[str, Any]) -> GeneratorConfig | TableConfig | Benc
         return TableConfig.from_mapping(config)
     if family == DEBD:
         return BenchmarkConfig.from_mapping(config)
-    known = (*FAMILIES, "csv", DEBD)
+    if family == TABLE:
+        return RealTableConfig.from_mapping(config)
+    known = (*FAMILIES, "csv", DEBD, TABLE)
     raise ValueError(f"dataset.family is {family!r} but must be one of {known}")

@@ -51,6 +51,8 @@ def code_version(target: str) -> str:
 
 def data_digest(dataset: Dataset) -> str:
     """Digest of what a dataset holds: rows, domains, queries, and the truth on the test rows."""
+    if dataset.counting is not None:
+        return dataset.digest
     digest = hashlib.sha256(dataset.digest.encode())
     for table in (dataset.train, dataset.valid, dataset.test):
         digest.update(json.dumps([list(map(str, table.columns)), table.shape]).encode())
@@ -61,6 +63,14 @@ def data_digest(dataset: Dataset) -> str:
         truth = dataset.truth.log_probability(dataset.test.head(TRUTH_ROWS))
         digest.update(np.round(truth, 6).tobytes())
     return digest.hexdigest()[:16]
+
+
+@cache
+def data_code() -> str:
+    """Digest of the code that makes and reads datasets."""
+    files = sorted((ROOT / "experiments" / "datasets").glob("*.py"))
+    names = [f"experiments.datasets.{file.stem}" for file in files if file.stem != "__init__"]
+    return _digest("".join(f"{name}:{_source_digest(name)};" for name in names))
 
 
 @cache

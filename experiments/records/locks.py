@@ -10,14 +10,31 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.records.file_systems import clear_lock_errors
+
 
 @contextmanager
 def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
     """Hold the lock file `path`, waiting for it if need be."""
     handle = _open(path)
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        _flock(handle, path, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def locked_if_free(path: Path) -> Iterator[bool]:
+    """Hold the lock file `path` if nobody else does; gives whether that is so."""
+    handle = _open(path)
+    try:
+        try:
+            _flock(handle, path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            free = True
+        except BlockingIOError:
+            free = False
+        yield free
     finally:
         os.close(handle)
 
@@ -26,14 +43,8 @@ def is_held(path: Path) -> bool:
     """Whether a living process holds the lock file `path`."""
     if not path.exists():
         return False
-    handle = _open(path)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
+    with locked_if_free(path) as free:
+        return not free
 
 
 @dataclass(frozen=True)
@@ -59,10 +70,11 @@ class Machine:
     @contextmanager
     def working(self) -> Iterator[None]:
         """Use a core beside others."""
-        handle = _open(self.folder / "floor.lock")
+        path = self.folder / "floor.lock"
+        handle = _open(path)
         try:
             with locked(self.folder / "gate.lock"):
-                fcntl.flock(handle, fcntl.LOCK_SH)
+                _flock(handle, path, fcntl.LOCK_SH)
             yield
         finally:
             os.close(handle)
@@ -81,6 +93,11 @@ class Untimed(Machine):
     def alone(self) -> Iterator[None]:
         """Nothing is timed, so there is nothing to keep away."""
         yield
+
+
+def _flock(handle: int, path: Path, how: int) -> None:
+    with clear_lock_errors(path):
+        fcntl.flock(handle, how)
 
 
 def _open(path: Path) -> int:

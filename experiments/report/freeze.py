@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.records.rows import COLUMNS, collect_queries
+from experiments.records.rows import COLUMNS
 from experiments.report.claims.ledger import Entry, claims_table
 from experiments.report.rows import Rows
 from experiments.report.tables import writing as tables
@@ -24,9 +24,8 @@ def freeze(rows: Rows, entries: tuple[Entry, ...], results_dir: Path) -> Path:
     folder = results_dir / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     rows.table[list(COLUMNS)].to_csv(folder / "rows.csv", index=False)
-    queries = collect_queries(results_dir, rows.of(rows.study))
-    if len(queries):
-        _rounded(queries).to_csv(folder / "queries.csv", index=False)
+    if len(rows.queries):
+        _rounded(rows.queries).to_csv(folder / "queries.csv", index=False)
     found = pairs(benchmark_rows(rows.table), results_dir)
     if found:
         write_pairs(found, results_dir)
@@ -39,4 +38,4 @@ def _rounded(queries: pd.DataFrame) -> pd.DataFrame:
     """Six significant digits are enough to draw from, and keep the file small."""
     numbers = queries.select_dtypes("float").columns
     shown = {name: [float(f"{value:.6g}") for value in queries[name]] for name in numbers}
-    return queries.assign(**shown).drop(columns="fingerprint")
+    return queries.assign(**shown).drop(columns="fingerprint", errors="ignore")

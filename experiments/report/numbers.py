@@ -1,16 +1,22 @@
-"""One number per level, model and measure: the mean over seeds, and how far they spread."""
+"""One number per level, model and measure: the mean over seeds, and how far they spread.
+
+Behind it are the values of single queries, where they were recorded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from experiments.report.names import LEVELS, MEASURES, PAPER_NAMES, Measure
+from experiments.report.statistics import Comparison, compare
 
 Key = tuple[float, str, str]
+PER_QUERY = {"kl": "kl", "latency": "latency_ms"}
+"""Measures that are recorded query by query, and their columns."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +54,12 @@ class Numbers:
     Arguments:
         cells: by level (nominal average RDC), model, measure.
         rdc: the average RDC at which a level is drawn.
+        queries: the values of single queries, by seed.
     """
 
     cells: Mapping[Key, Spread]
     rdc: Mapping[float, float]
+    queries: Mapping[Key, Mapping[int, np.ndarray]] = field(default_factory=dict)
 
     @property
     def levels(self) -> list[float]:
@@ -82,9 +90,21 @@ class Numbers:
         below = float(np.mean([b.values[seed] for seed in shared]))
         return above / below if below > 0 else float("nan")
 
+    def compare(self, level: float, other: str, subject: str, measure: str) -> Comparison | None:
+        """The ratio with its interval, over the draws whose queries both models answered."""
+        a = self.queries.get((level, other, measure), {})
+        b = self.queries.get((level, subject, measure), {})
+        shared = [seed for seed in sorted(a) if seed in b and len(a[seed]) == len(b[seed])]
+        return compare([(a[seed], b[seed]) for seed in shared]) if shared else None
 
-def ours(rows: pd.DataFrame) -> Numbers:
-    """The numbers of recorded rows that all belong to one family of datasets."""
+
+def ours(rows: pd.DataFrame, queries: pd.DataFrame | None = None) -> Numbers:
+    """The numbers of recorded rows that all belong to one family of datasets.
+
+    Arguments:
+        rows: the rows.
+        queries: values of single queries of these and other rows, where there are any.
+    """
     cells: dict[Key, dict[int, float]] = {}
     marked: set[Key] = set()
     rdc: dict[float, list[float]] = {}
@@ -102,7 +122,29 @@ def ours(rows: pd.DataFrame) -> Numbers:
                 if row["other_code"]:
                     marked.add(key)
     spreads = {key: Spread(values, key in marked) for key, values in cells.items()}
-    return Numbers(spreads, {level: float(np.mean(x)) for level, x in rdc.items()})
+    levels = {level: float(np.mean(x)) for level, x in rdc.items()}
+    return Numbers(spreads, levels, {} if queries is None else _by_query(rows, queries))
+
+
+def _by_query(rows: pd.DataFrame, queries: pd.DataFrame) -> dict[Key, dict[int, np.ndarray]]:
+    """The values of single queries of the given rows, in the order of the workload."""
+    found: dict[Key, dict[int, np.ndarray]] = {}
+    parts = dict(tuple(queries.groupby(["experiment", "dataset", "model", "seed"], sort=False)))
+    jobs = rows[rows["status"] != "failed"]
+    levels = {
+        (row["experiment"], row["dataset"], row["model"], row["seed"]): row["target_rdc"]
+        for row in jobs.to_dict("records")
+    }
+    for job, target in levels.items():
+        level, model, seed = nearest_level(target), str(job[2]), int(job[3])
+        part = parts.get(job)
+        if level is None or part is None:
+            continue
+        for measure, column in PER_QUERY.items():
+            if column in part:
+                values = part[column].to_numpy(dtype=np.float64)
+                found.setdefault((level, model, measure), {})[seed] = values
+    return found
 
 
 def published(table: pd.DataFrame) -> Numbers:

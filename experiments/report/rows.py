@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import pandas as pd
 import yaml
 
 from experiments.records.fingerprint import code_version
-from experiments.records.rows import DTYPES, ResultRow, collect
+from experiments.records.rows import DTYPES, ResultRow, collect, collect_queries
 from experiments.study.plan import conf_dir
 
 # Studies that can be the main one; `reproduce` first, as all its jobs are measured in one go.
@@ -32,10 +32,12 @@ class Rows:
     Arguments:
         table: the columns of `ResultRow`, `source`, `other_code`.
         study: the experiment that the figures and the claims are about.
+        queries: values of single queries, of the rows that have them.
     """
 
     table: pd.DataFrame
     study: str
+    queries: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def main(self, family: str) -> pd.DataFrame:
         """The rows of one family of datasets in the main study.
@@ -67,7 +69,25 @@ def load_rows(results_dir: Path, file: Path | None = None, study: str | None = N
         for model, version in zip(table["model"], table["code_version"], strict=True)
     ]
     table = table.sort_values(["experiment", "dataset", "model", "seed"], kind="stable")
-    return Rows(table.reset_index(drop=True), _main_study(table, study))
+    main = _main_study(table, study)
+    queries = _read_queries(results_dir, file, table[table["experiment"] == main])
+    return Rows(table.reset_index(drop=True), main, queries)
+
+
+def _read_queries(results_dir: Path, file: Path | None, rows: pd.DataFrame) -> pd.DataFrame:
+    """The queries of the main study: those beside its rows, then those of the reference."""
+    folder = results_dir / "reference" if file is None else file.parent
+    own = collect_queries(results_dir, rows[rows["source"] == "runs"])
+    path = folder / "queries.csv"
+    if not path.is_file():
+        return own
+    kept = pd.read_csv(path)
+    if own.empty:
+        return kept
+    job = ["experiment", "dataset", "model", "seed"]
+    here = set(own[job].itertuples(index=False, name=None))
+    new = [key not in here for key in kept[job].itertuples(index=False, name=None)]
+    return pd.concat([own, kept[new]], ignore_index=True)
 
 
 def _read_folder(results_dir: Path) -> pd.DataFrame:
@@ -88,9 +108,9 @@ def _read_file(path: Path) -> pd.DataFrame:
     absent = [name for name in NEEDED if name not in table]
     if absent:
         raise RowsError(f"{path} has no column {absent[0]!r}: is it a file of recorded rows?")
-    for field in fields(ResultRow):
-        if field.name not in table:
-            table[field.name] = _default(field.name, field.default)
+    for known in fields(ResultRow):
+        if known.name not in table:
+            table[known.name] = _default(known.name, known.default)
     texts = [name for name, kind in DTYPES.items() if kind == "str"]
     table[texts] = table[texts].astype(object).fillna("")
     table["label"] = [

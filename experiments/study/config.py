@@ -46,7 +46,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
 }
 
 
-DERIVED = frozenset({"tracking_uri", "variant", "swept", "command"})
+DERIVED = frozenset({"tracking_uri", "live", "variant", "swept", "command"})
 
 
 class ConfigError(CompactHydraException, ValueError):
@@ -100,6 +100,7 @@ class JobConfig:
     results_dir: Path
     cache_dir: Path
     tracking_uri: str | None
+    live: bool
     variant: str
     swept: str
     command: str
@@ -124,7 +125,7 @@ class JobConfig:
         return {k: v for k, v in asdict(self).items() if k in matters}
 
 
-KEYS = {f.name for f in fields(JobConfig)} - DERIVED | {"tracking", "plan"}
+KEYS = {f.name for f in fields(JobConfig)} - DERIVED | {"tracking", "plan", "executor"}
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,7 @@ def read_job(
         results_dir=Path(values["results_dir"]),
         cache_dir=Path(values["cache_dir"]),
         tracking_uri=_read_tracking(values),
+        live=(values.get("tracking") or {}).get("live", True),
         variant=variant_of([*given, *swept]),
         swept=variant_of(swept),
         command=command_of([*given, *swept]),
@@ -259,8 +261,14 @@ def _read_node(cls: type, values: Mapping[str, Any], key: str) -> Any:
 
 def _read_tracking(values: Mapping[str, Any]) -> str | None:
     node = values.get("tracking") or {}
-    _known(node, {"uri"}, "tracking.")
-    uri = node.get("uri")
+    _known(node, {"uri", "live"}, "tracking.")
+    uri, live = node.get("uri"), node.get("live", True)
+    _require(type(live) is bool, "tracking.live", live, "true or false")
+    if uri == "":
+        raise ConfigError(
+            "tracking=server needs the address of the server: "
+            "export MLFLOW_TRACKING_URI=http://<host>:<port> (docs/cluster.md), or tracking.uri=..."
+        )
     _require(uri is None or isinstance(uri, str), "tracking.uri", uri, "a URI or null")
     return uri
 

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import platform
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -17,15 +16,17 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 import pandas as pd
 
-from baselines.base import DensityModel
+from baselines.base import DensityModel, FitTimeout
 from experiments.datasets import DEBD, load
 from experiments.measures.evaluate import evaluate
 from experiments.records import tracking
 from experiments.records.fingerprint import code_version, commit, data_digest, fingerprint
+from experiments.records.journal import Recorder
 from experiments.records.locks import Machine, Untimed, locked
-from experiments.records.rows import ResultRow, Store, collect, disk_full_is_clear, is_disk_full
+from experiments.records.rows import ResultRow, Store, collect, disk_full_is_clear
 from experiments.study.config import ConfigError, JobConfig
-from experiments.study.search import SearchResult, search
+from experiments.study.search import SearchResult, Trial, search
+from experiments.study.stop import Stop, stoppable, stops_the_job
 from experiments.types import Dataset
 
 log = logging.getLogger(__name__)
@@ -43,9 +44,13 @@ def run_job(config: JobConfig) -> Outcome:
     """Run one job, unless it is finished; whoever comes second waits for the first.
 
     A model that fails gives a row with status `failed`, which the next start tries again.
-    Only a full disk or a wrong setting is an exception.
+    A full disk, a wrong setting, or a launcher that stops the job is an exception: no row.
     """
-    started = time.perf_counter()
+    with stoppable() as stop:
+        return _run_unless_finished(config, stop)
+
+
+def _run_unless_finished(config: JobConfig, stop: Stop) -> Outcome:
     machine = Machine.local()
     store = Store.of(config.results_dir, config.study)
     with machine.working():
@@ -58,18 +63,24 @@ def run_job(config: JobConfig) -> Outcome:
         done = None if config.force else store.finished(row.fingerprint)
         if done is not None:
             return Outcome(done, skipped=True)
-        return Outcome(_run(config, dataset, row, store, machine, started), skipped=False)
+        row = _run(config, dataset, row, store, machine, stop)
+        return Outcome(row, skipped=False)
 
 
 def _run(
-    config: JobConfig, dataset: Dataset, row: ResultRow, store: Store, machine: Machine, t0: float
+    config: JobConfig, dataset: Dataset, row: ResultRow, store: Store, machine: Machine, stop: Stop
 ) -> ResultRow:
     tracker = tracking.tracker(config.tracking_uri, config.results_dir)
-    tracker.recover()
-    run = tracker.start(row, asdict(config) | {"model": _model_node(config)})
-    with _closing(run):
+    node = asdict(config) | {"model": _model_node(config)}
+    recorder = Recorder(tracker, store, row, node, live=config.live)
+
+    def ended(trial: Trial) -> None:
+        stop.check()
+        recorder.trial(trial)
+
+    with _closing(recorder):
         queries = None
-        row = replace(row, run_id=run.id)
+        row = replace(row, run_id=recorder.run_id)
         try:
             found = search(
                 config.model.build,
@@ -79,7 +90,7 @@ def _run(
                 max_settings=config.search.max_settings,
                 limit_seconds=config.search.limit_seconds,
                 turn=machine.working,
-                report=run.trial,
+                report=ended,
             )
             row = _with_search(row, config, found)
             model = _remembering(found.model, dataset)
@@ -87,15 +98,14 @@ def _run(
             _keep_scores(model, store, row)
             _save(found.model, config, store)
         except Exception as error:
-            if is_disk_full(error):
+            if stops_the_job(error):
                 raise
             log.exception("%s failed", config.label)
-            status = "timeout" if isinstance(error, TimeoutError) else "failed"
+            status = "timeout" if isinstance(error, FitTimeout) else "failed"
             row = replace(row, status=status, error=f"{type(error).__name__}: {error}")
-        row = replace(row, job_seconds=time.perf_counter() - t0)
-        run.log(row, queries)
-        store.write(row, queries)
-        run.close("FAILED" if row.status == "failed" else "FINISHED")
+        stop.check()
+        row = replace(row, job_seconds=stop.seconds)
+        recorder.record(row, queries)
     return row
 
 
@@ -147,17 +157,18 @@ def _save(model: object, config: JobConfig, store: Store) -> None:
 
 
 @contextmanager
-def _closing(run: tracking.Run) -> Iterator[None]:
-    """Show a run as failed if its job cannot even be recorded."""
+def _closing(recorder: Recorder) -> Iterator[None]:
+    """Show a run as failed, or as killed if it was stopped, when its job cannot be recorded."""
     try:
         yield
-    except BaseException:
-        run.close("FAILED")
+    except BaseException as error:
+        recorder.abandon("FAILED" if isinstance(error, Exception) else "KILLED")
         raise
 
 
 def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> ResultRow:
     params = config.model.params | found.best.params
+    size = found.model.footprint
     return replace(
         row,
         engine=found.model.engine,
@@ -166,9 +177,13 @@ def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> Resu
         n_trials=len(found.trials),
         n_failed_trials=found.n_failed,
         valid_ll=found.best.valid_ll,
-        n_nodes=found.model.n_nodes,
-        n_parameters=found.model.n_parameters,
-        size_bytes=found.model.size_bytes,
+        n_nodes=size.n_nodes,
+        n_parameters=size.n_parameters,
+        size_bytes=size.size_bytes,
+        compiled_bytes=_number(size.compiled_bytes),
+        n_factorize=_number(size.n_factorize),
+        n_multi_leaves=_number(size.n_multi_leaves),
+        depth=_number(size.depth),
         tau_low=_number(params.get("tau_low")),
         tau_high=_number(params.get("tau_high")),
         params=json.dumps(params, sort_keys=True, default=str),
@@ -191,6 +206,7 @@ def _blank_row(config: JobConfig, dataset: Dataset) -> ResultRow:
         commit=commit(),
         dataset_digest=dataset.digest,
         machine=machine_name(),
+        node_type=node_type(),
         python=platform.python_version(),
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         command=config.command,
@@ -224,13 +240,21 @@ def _model_node(config: JobConfig) -> dict[str, Any]:
 
 def machine_name() -> str:
     """Processor, number of cores, system: what a latency belongs to."""
-    cpu = platform.processor() or platform.machine()
+    cores = len(os.sched_getaffinity(0))
+    return f"{_processor()}, {cores} cores, {platform.system()} {platform.release()}"
+
+
+def node_type() -> str:
+    """Processor and cores of the whole machine, however few of them this job may use."""
+    return f"{_processor()}, {os.cpu_count()} cores"
+
+
+def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        cpu = next(x.partition(":")[2].strip() for x in lines if x.startswith("model name"))
+        return next(x.partition(":")[2].strip() for x in lines if x.startswith("model name"))
     except (OSError, StopIteration):
-        pass
-    return f"{cpu}, {len(os.sched_getaffinity(0))} cores, {platform.system()} {platform.release()}"
+        return platform.processor() or platform.machine()
 
 
 def _number(value: float | None) -> float:

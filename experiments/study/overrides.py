@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 # Keys that name the job in any case, and groups and keys that say how and where it runs.
 WHO = frozenset({"dataset", "dataset.name", "model", "seed", "study", "experiment"})
-HOW = frozenset({"force", "results_dir", "cache_dir", "plan", "tracking", "hydra"})
+HOW = frozenset({"force", "results_dir", "cache_dir", "plan", "executor", "tracking", "hydra"})
 WHERE = frozenset({"dataset.folder", "dataset.url"})
 
 

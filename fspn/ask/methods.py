@@ -20,13 +20,18 @@ from fspn.ask.parse import (
     plain_pairs,
     row_events,
 )
+from fspn.engine.cold_start import answer_meanwhile
 from fspn.engine.engine import Engine
+from fspn.engine.interpret import Interpreter
 from fspn.engine.joint_table import enumerate_logs
-from fspn.model.infer import log_probability
 from fspn.model.nodes import Node
 from fspn.model.sample import sample_columns
+from fspn.schema.cells import OUTSIDE
 from fspn.schema.domain import Domain, as_table
 from fspn.schema.events import CodeRange, Events
+from fspn.schema.variable import UNKNOWN, Variable
+
+MISSING_CELLS = ("auto", "state", "sum_out")
 
 # Probabilities, whether a single one was meant, whether any evidence is impossible.
 Answers = tuple[np.ndarray, bool, bool]
@@ -38,17 +43,28 @@ class Questions:
     domain_: Domain
     root_: Node
     as_frame_: bool
-    _engine: Engine | None
+    _compiled: Engine | None
+    _interpreter: Interpreter
 
-    def probability(self, lower: Any, upper: Any = None) -> Any:
+    @property
+    def _engine(self) -> Engine | None:
+        """The compiled model; None where it cannot be compiled or its kernels are not yet."""
+        engine = self._compiled
+        return engine if engine is None or engine.is_ready else None
+
+    def probability(self, event: Any = None, upper: Any = None, *, lower: Any = None) -> Any:
         """The probability of events.
 
         Arguments:
-            lower: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, or
-                the lower sides of closed boxes, an array of shape (n, m) or (m,).
-            upper: The upper sides, where ``lower`` is an array. NaN or an infinity = no constraint.
+            event: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, or
+                the lower sides of closed boxes, an array of shape (n, m) or (m,). None asks for
+                missing values, ``fspn.NOT_MISSING`` for all others; a value or a range never
+                holds missing ones.
+            upper: The upper sides of the boxes. NaN or an infinity = no constraint.
+            lower: The lower sides by name, in place of ``event``.
         """
         self._check_fitted()
+        lower = _one_of(event, lower, upper)
         if upper is not None and self._engine is not None and self._engine.takes_boxes:
             low, high, single = self._boxes(lower, upper)
             logs = self._engine.box_log_probability(low, high)
@@ -121,7 +137,8 @@ class Questions:
         """The whole table of the query columns given the evidence, normalised.
 
         Arguments:
-            query: Discrete columns: the axes of the table, each in the order of its sorted domain.
+            query: The axes of the table, each in the order of the column's sorted domain, the
+                missing state last; for reals, the column's cells. ``domain_[v].axis`` lists them.
             evidence: A dictionary, as in :meth:`conditional`.
             strict: Whether evidence of probability zero is an error rather than NaN.
         """
@@ -132,6 +149,8 @@ class Questions:
         self._check_axes(query, axes, evidence or {})
         given, _ = self._events(evidence or {}, points=True)
         table = self._joint_table(axes, given)
+        for position, v in enumerate(axes):
+            table = _spread(table, position, self.domain_[v])
         total = table.sum()
         if not total > 0:
             self._impossible_evidence(strict)
@@ -153,18 +172,32 @@ class Questions:
         constraints = {v: CodeRange(first, last) for v, (first, last) in enumerate(sides)}
         return self._log_probability(Events(len(lower), constraints))
 
-    def score_samples(self, X: Any) -> np.ndarray:
-        """The log-likelihood of every row; a missing cell is summed out."""
+    def score_samples(self, X: Any, missing: str = "auto") -> np.ndarray:
+        """The log-likelihood of every row.
+
+        It is a density with respect to counting measure on the values of discrete columns, the
+        atoms of mixed ones and the missing state, and to Lebesgue's measure on all other reals.
+
+        Arguments:
+            X: The rows.
+            missing: How a missing cell is read: ``"state"``, as a state of its own (impossible
+                where the column had no missing values in training), ``"sum_out"``, as unknown,
+                or ``"auto"``: as the state where the column has it, else as unknown.
+        """
         self._check_fitted()
+        if missing not in MISSING_CELLS:
+            raise ValueError(f"missing={missing!r} is not one of {MISSING_CELLS}")
         table = as_table(X, self.domain_.names)
-        columns = self.domain_.encode(table)
         extra = np.zeros(len(table))
+        columns = []
         for variable in self.domain_.variables:
-            if variable.bins is not None:
-                values = table[variable.name].to_numpy(dtype=np.float64, na_value=np.nan)
-                known = ~np.isnan(values)
-                extra[known] += variable.bins.log_density(values[known])
-        return self._score_columns(columns, len(table)) + extra
+            line = variable.places(table[variable.name])
+            columns.append(_score_codes(variable, line, missing))
+            extra += variable.log_density(line)
+        if missing == "state":
+            extra += _no_reals_missing(self.domain_, columns)
+        scores = self._score_columns(columns, len(table))
+        return np.where(np.isneginf(scores), -np.inf, scores + extra)
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean log-likelihood of the rows."""
@@ -175,12 +208,9 @@ class Questions:
         self._check_fitted()
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         columns = sample_columns(self.root_, n_samples, rng)
-        frame = pd.DataFrame(
-            {
-                variable.name: variable.realise(columns[v], rng)
-                for v, variable in enumerate(self.domain_.variables)
-            }
-        )
+        drawn = [variable.realise(columns[v], rng) for v, variable in enumerate(self.domain_)]
+        frame = pd.concat(drawn, axis=1, keys=self.domain_.names)
+        frame.columns = pd.Index(self.domain_.names, tupleize_cols=False)
         return frame if self.as_frame_ else frame.to_numpy()
 
     def _check_fitted(self) -> None:
@@ -190,9 +220,12 @@ class Questions:
 
     def _log_probability(self, events: Events) -> np.ndarray:
         events = in_cells(self.domain_, events)
-        if self._engine is not None:
-            return self._engine.log_probability(events)
-        return log_probability(self.root_, events)
+        engine, slowly = self._compiled, self._interpreter.log_probability
+        if engine is None:
+            return slowly(events)
+        if engine.is_ready:
+            return engine.log_probability(events)
+        return answer_meanwhile(events, slowly, engine.log_probability, lambda: engine.is_ready)
 
     def _events(self, asked: Any, points: bool = False) -> tuple[Events, bool]:
         """Events from any of the forms, and whether a single one was meant."""
@@ -244,7 +277,7 @@ class Questions:
         if len(set(axes)) < len(axes):
             raise ValueError(f"the query {list(query)} names a column twice")
         for name, v in zip(query, axes, strict=True):
-            if self.domain_[v].kind == "continuous":
+            if not self.domain_[v].is_coded:
                 raise ValueError(
                     f"column {name!r} is continuous and has no finite table; ask for the "
                     "probability of intervals with conditional()"
@@ -266,6 +299,46 @@ class Questions:
         if strict:
             raise ValueError(message)
         warnings.warn(message + "; the answer is NaN", RuntimeWarning, stacklevel=3)
+
+
+def _one_of(event: Any, lower: Any, upper: Any) -> Any:
+    """What was asked for, under either name."""
+    if (event is None) == (lower is None):
+        raise TypeError("probability takes one event: a dictionary, or boxes (lower, upper)")
+    if lower is not None and upper is None:
+        raise TypeError("boxes have two sides: probability(lower=..., upper=...)")
+    return event if lower is None else lower
+
+
+def _score_codes(variable: Variable, line: np.ndarray, missing: str) -> np.ndarray:
+    """The codes (or reals) of points of the line, missing ones read as asked."""
+    if not variable.is_coded:
+        return line
+    code = variable.missing_code
+    if missing == "sum_out":
+        code = UNKNOWN
+    elif missing == "state" and code == UNKNOWN:
+        code = OUTSIDE
+    return variable.codes(line, code)
+
+
+def _no_reals_missing(domain: Domain, columns: list[np.ndarray]) -> np.ndarray:
+    """Minus infinity for rows that lack a real of a column without a missing state."""
+    reals = [np.isnan(c) for v, c in zip(domain, columns, strict=True) if not v.is_coded]
+    lacking = np.any(reals, axis=0) if reals else np.zeros(len(columns[0]), dtype=bool)
+    return np.where(lacking, -np.inf, 0.0)
+
+
+def _spread(table: np.ndarray, position: int, variable: Variable) -> np.ndarray:
+    """An axis of cells as one of values, by their shares, where the column is discrete."""
+    if variable.cells is None or not variable.cells.is_discrete:
+        return table
+    cell, share = variable.cells.support_shares
+    if variable.missing is not None:
+        cell, share = np.append(cell, variable.n_values), np.append(share, 1.0)
+    shape = [1] * table.ndim
+    shape[position] = len(share)
+    return np.take(table, cell, axis=position) * share.reshape(shape)
 
 
 def _plain(side: Any, dtype: Any) -> np.ndarray:

@@ -85,9 +85,6 @@ class _Parser:
         self._place += 1
         return self._tokens[self._place - 1][1]
 
-    def _peek(self) -> str:
-        return self._tokens[self._place][1] if self._place < len(self._tokens) else ""
-
     def _expect(self, sign: str) -> None:
         found = self._next()
         if found != sign:

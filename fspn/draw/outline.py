@@ -13,9 +13,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fspn.model.leaves.independent import Independent
-from fspn.model.leaves.joint import SparseJoint
-from fspn.model.leaves.nested import Nested
 from fspn.model.nodes import (
     Factorize,
     MultiLeaf,
@@ -95,10 +92,6 @@ def _census(nodes: Iterable[Node]) -> list[str]:
     return [f"{head}:", *(", ".join(listed[i : i + 3]) for i in range(0, len(listed), 3))]
 
 
-def _is_link(node: Node) -> bool:
-    return isinstance(node, Factorize) and isinstance(node.right, TableSplit)
-
-
 class _Maker:
     def __init__(self, domain: Domain | None, summarise: bool):
         self._domain = domain
@@ -175,10 +168,10 @@ class _Maker:
 
     def _lines(self, node: Node) -> list[str]:
         if isinstance(node, UniLeaf):
-            return [node.dist.family.replace("_", " ")]
+            return [node.dist.summary()]
         if isinstance(node, TableSplit):
             return [f"{node.cpt.n_parameters} parameters"]
-        return [_multivariate(node)] if isinstance(node, MultiLeaf) else []
+        return [node.dist.summary()] if isinstance(node, MultiLeaf) else []
 
     def _edges(self, node: Node) -> list[str]:
         if isinstance(node, Sum):
@@ -201,9 +194,8 @@ class _Maker:
         if isinstance(cell, Interval):
             return _range(name, cell.lower, cell.upper)
         described = None if self._domain is None else self._domain[variable]
-        if described is not None and described.bins is not None:
-            borders = described.bins.borders
-            return _range(name, float(borders[cell.lower]), float(borders[cell.upper + 1]))
+        if described is not None and described.cells is not None:
+            return _short(f"{name} in {described.describe(cell.lower, cell.upper)}")
         low, high = self._value(variable, cell.lower), self._value(variable, cell.upper)
         if cell.lower == cell.upper:
             return _short(f"{name} = {low}")
@@ -214,19 +206,9 @@ class _Maker:
         return _short(f"{low} ≤ {name} ≤ {high}")
 
     def _value(self, variable: int, code: int) -> str:
-        if self._domain is None or not 0 <= code < len(self._domain[variable].values):
+        if self._domain is None or not 0 <= code < self._domain[variable].size:
             return str(code)
-        return _short(str(self._domain[variable].values[code]), 10)
-
-
-def _multivariate(node: MultiLeaf) -> str:
-    if isinstance(node.dist, Nested):
-        return f"an FSPN of {sum(1 for _ in walk(node.dist.root))} nodes"
-    if isinstance(node.dist, SparseJoint):
-        return f"sparse table, {len(node.dist.weights)} rows"
-    if isinstance(node.dist, Independent):
-        return ", ".join(sorted({part.family.replace("_", " ") for part in node.dist.parts}))
-    return node.dist.family
+        return _short(self._domain[variable].describe(code), 10)
 
 
 def _range(name: str, lower: float, upper: float) -> str:

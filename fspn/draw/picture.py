@@ -123,7 +123,7 @@ class _Ruler:
 
 class _Painter:
     def __init__(self, figure: Figure, plan: Plan, ruler: _Ruler, title: str | None):
-        self._plan, self._ruler, self._title = plan, ruler, title
+        self._plan, self._title = plan, title
         kinds = {spot.card.kind for spot in plan.spots}
         self._entries = [(kind, style) for kind, style in STYLES.items() if kind in kinds]
         self._widths = [ruler.width(style.text, SMALL) + 0.62 for _, style in self._entries]

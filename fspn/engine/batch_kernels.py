@@ -12,6 +12,7 @@ from numba import prange
 from fspn.engine.code_kernels import codes_of_box
 from fspn.engine.dense_kernels import new_dense_state
 from fspn.engine.kernels import compiled, kernel, new_state
+from fspn.engine.memo_kernels import new_memory
 from fspn.engine.tree_kernels import FRAME, evaluate
 
 CHUNK = 16
@@ -27,6 +28,7 @@ def new_workspace(m, depth):
         np.empty(depth[1], dtype=np.int64),
         *new_state(depth[2]),
         *new_dense_state(depth[2]),
+        *new_memory(depth[3]),
     )
 
 

@@ -1,7 +1,7 @@
 """Flattening an FSPN to the pools of numbers that the kernels read.
 
 Only models whose variables are all coded are compiled (a continuous variable is coded once it has
-bins); the others are answered by :mod:`fspn.model.infer`.
+cells); the others are answered by :mod:`fspn.model.infer`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from fspn.engine.compile_block import (
     write_block,
 )
 from fspn.engine.compile_dense import fits_dense, write_dense_block
-from fspn.engine.kernels import BLOCK, FACTORIZE, JOINT, PRODUCT, SUM, UNI_LEAF
+from fspn.engine.kernels import BLOCK, FACTORIZE, JOINT, MEMO, PRODUCT, SUM, UNI_LEAF
+from fspn.engine.memo_kernels import MAX_HEADS, MIN_HEADS
 from fspn.engine.pools import Pools, PoolWriter
-from fspn.model.leaves.base import log_of
-from fspn.model.leaves.categorical import Categorical
+from fspn.model.leaves.base import Univariate, log_of
 from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
-from fspn.model.leaves.nested import Nested
 from fspn.model.nodes import (
     Factorize,
     MultiLeaf,
@@ -50,7 +49,8 @@ class Program:
         pools: Structure, codes and row indices, probabilities.
         dense: The small tables, cell by cell: the head of every buffer.
         sizes: The number of codes of every variable.
-        depth: How many frames, saved sides and variables of a block an evaluation may need.
+        depth: How many frames, saved sides, variables of a block and chains of remembered answers
+            an evaluation may need.
     """
 
     root: int
@@ -63,12 +63,12 @@ class Program:
 def compile_fspn(root: Node, sizes: Sequence[int]) -> Program:
     """The program of a model; :class:`NotCompilable` where a part of it has no kernel."""
     if not all(size > 0 for size in sizes):
-        raise NotCompilable("continuous variables without bins")
+        raise NotCompilable("continuous variables without cells")
     writer = _Writer(np.asarray(sizes, dtype=np.int64))
     place = writer.node(root)
     frames = writer.deepest
     sides = frames * 3 * (writer.widest + 1)
-    depth = np.array([frames, sides, writer.longest], dtype=np.int64)
+    depth = np.array([frames, sides, writer.longest, writer.n_heads], dtype=np.int64)
     return Program(place, writer.pool.pools(), writer.pool.dense(), writer.pool.sizes, depth)
 
 
@@ -79,6 +79,15 @@ class _Writer:
         self.deepest = 1
         self.widest = 1
         self.longest = 1
+        self._n_memos = 0
+        # The variables whose ranges can differ from one question to the present node to the next.
+        self._cut: frozenset[int] = frozenset()
+
+    @property
+    def n_heads(self) -> int:
+        """How many chains of remembered answers there are to be; a power of two."""
+        wanted = min(max(16 * self._n_memos, MIN_HEADS), MAX_HEADS)
+        return 1 << (wanted - 1).bit_length() if self._n_memos else 0
 
     def _record(self, *entries: int) -> int:
         return self.pool.record(*entries)
@@ -90,12 +99,25 @@ class _Writer:
         return self.pool.scope(node_scope)
 
     def node(self, node: Node) -> int:
-        """Write a node and all below it; returns its place."""
-        self._level += 1
+        """Write a node and all below it; returns its place.
+
+        A memo comes before it where not all variables that tell the questions to its parent apart
+        are its own: then some of the questions to the node are the same.
+        """
+        level, above = self._level, self._cut
+        self._cut = above & node.scope
+        shared = self._cut != above and is_worth_a_memo(node)
+        self._level += 1 + shared
         self.deepest = max(self.deepest, self._level + 1)
         place = self._dispatch(node)
-        self._level -= 1
+        if shared:
+            place = self._memo(place, node.scope, self._cut)
+        self._level, self._cut = level, above
         return place
+
+    def _memo(self, place: int, scope: frozenset[int], cut: frozenset[int]) -> int:
+        self._n_memos += 1
+        return self._record(MEMO, *self._scope(scope), place, len(cut), *sorted(cut))
 
     def _dispatch(self, node: Node) -> int:
         if isinstance(node, MultiLeaf):
@@ -113,12 +135,13 @@ class _Writer:
             return self._factorize(node)
         raise NotCompilable(f"a {type(node).__name__} node outside a factorize node")
 
-    def _uni_leaf(self, variable: int, dist: object) -> int:
-        if not isinstance(dist, Categorical):
-            raise NotCompilable(f"a leaf of the family {getattr(dist, 'family', dist)!r}")
+    def _uni_leaf(self, variable: int, dist: Univariate) -> int:
+        pmf = dist.pmf()
+        if pmf is None:
+            raise NotCompilable(f"a leaf of the family {dist.family!r}")
         scope = self._scope(frozenset([variable]))
-        pmf, cumulative = self._numbers_at(dist.p), self._numbers_at(dist.cumulative)
-        return self._record(UNI_LEAF, *scope, variable, len(dist.p), pmf, cumulative)
+        cumulative = self._numbers_at(np.concatenate([[0.0], np.cumsum(pmf)]))
+        return self._record(UNI_LEAF, *scope, variable, len(pmf), self._numbers_at(pmf), cumulative)
 
     def _product(self, node: Product) -> int:
         """A few small tables and leaves are one block; else tabular children are one each."""
@@ -132,8 +155,9 @@ class _Writer:
         return self._record(PRODUCT, *self._scope(node_scope), len(children), *children)
 
     def _multi_leaf(self, node: MultiLeaf) -> int:
-        if isinstance(node.dist, Nested):
-            return self.node(node.dist.root)
+        inside = node.dist.as_node(node.variables)
+        if inside is not None:
+            return self.node(inside)
         if isinstance(node.dist, Independent):
             parts = zip(node.variables, node.dist.parts, strict=True)
             return self._product_of([self._uni_leaf(v, part) for v, part in parts], node.scope)
@@ -162,14 +186,27 @@ class _Writer:
         spine = [node]
         while isinstance(left := spine[-1].left, Factorize) and not is_table_part(left):
             spine.append(left)
-        level = self._level
-        self._level += len(spine) - 1
-        place = self.node(spine[-1].left)
-        for part in reversed(spine):
-            place = self._regions(part, place)
-            self._level -= 1
-        self._level = level
+        level, above = self._level, self._cut
+        cuts = [above]
+        for part in spine:
+            cuts.append((cuts[-1] | cut_by(part)) & part.left.scope)
+        # Every node of the spine takes two frames, the memo's and its own.
+        self._level, self._cut = level + 2 * len(spine) - 1, cuts[-1]
+        place = self._left(spine[-1].left, self.node(spine[-1].left), cuts[-2:])
+        for i in reversed(range(len(spine))):
+            self._level, self._cut = level + 2 * i, cuts[i]
+            place = self._regions(spine[i], place)
+            if i > 0:
+                place = self._left(spine[i], place, cuts[i - 1 : i + 1])
+        self._level, self._cut = level, above
         return place
+
+    def _left(self, node: Node, place: int, cuts: list[frozenset[int]]) -> int:
+        """A left child that is written, behind a memo where its parent is asked more than once."""
+        asked_often, cut = cuts
+        return (
+            self._memo(place, node.scope, cut) if asked_often and is_worth_a_memo(node) else place
+        )
 
     def _regions(self, node: Factorize, left: int) -> int:
         """A factorize node whose left child is already written."""
@@ -199,11 +236,33 @@ class _Writer:
 
     def _write(self, block: Block, node_scope: frozenset[int]) -> int:
         place = write_block(self.pool, block)
-        below = -1 if block.base is None else self.node(block.base)
+        below = -1 if block.base is None else self._below(block.base, block.external)
         dense = write_dense_block(self.pool, block) if fits_dense(self.pool, block) else -1
         self.widest = max(self.widest, len(block.external))
         self.longest = max(self.longest, len(block.variables))
         return self._record(BLOCK, *self._scope(node_scope), place, below, dense)
+
+    def _below(self, base: Node, external: Sequence[int]) -> int:
+        """What lies below a block, which asks for it cell by cell of its outer variables."""
+        above = self._cut
+        self._cut = (above | frozenset(external)) & base.scope
+        place = self._left(base, self.node(base), [above, self._cut])
+        self._cut = above
+        return place
+
+
+def cut_by(node: Factorize) -> frozenset[int]:
+    """The variables that the regions of a factorize node cut."""
+    return frozenset(v for region, _ in leaves_of(node.right) for v in region)
+
+
+def is_worth_a_memo(node: Node) -> bool:
+    """Whether an answer takes longer to compute than to look up."""
+    if isinstance(node, MultiLeaf):
+        return not isinstance(node.dist, Independent)
+    if isinstance(node, Product):
+        return len(node.children) > 6 or not all(isinstance(c, UniLeaf) for c in node.children)
+    return not isinstance(node, UniLeaf)
 
 
 def _runs(codes: frozenset[int]) -> list[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from threading import RLock
 
 import numba
@@ -10,7 +10,9 @@ import numpy as np
 
 from fspn.engine.batch_kernels import run_boxes, run_conditionals, run_events, run_events_parallel
 from fspn.engine.code_kernels import codes_of_boxes
+from fspn.engine.cold_start import Call, Readiness
 from fspn.engine.compile import Program
+from fspn.engine.limits import TooWide
 from fspn.schema.domain import Domain
 from fspn.schema.events import CodeRange, CodeWeights, Events
 
@@ -22,10 +24,6 @@ Packed = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 _NO_WEIGHTS = np.zeros(1)
-
-
-class TooWide(MemoryError):
-    """An exact answer needs a larger intermediate result than is allowed."""
 
 
 class Engine:
@@ -42,13 +40,42 @@ class Engine:
 
     def __init__(self, program: Program, domain: Domain, n_threads: int = 1):
         self.program = program
-        self.takes_boxes = all(v.kind == "ordered" for v in domain.variables)
+        self.takes_boxes = all(v.has_plain_line for v in domain.variables)
         if self.takes_boxes:
             self.coding = coding([v.values for v in domain.variables])
         self.n_threads = max(1, min(n_threads, numba.config.NUMBA_NUM_THREADS))
         self._first = len(program.dense)
         self._buffers = self._new_buffers(self._first + FIRST_BUFFER)
         self._lock = RLock()
+        self._readiness: Readiness | None = Readiness(self._calls)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the kernels are compiled; where they are not, that is under way."""
+        if self._readiness is not None and self._readiness.check():
+            self._readiness = None
+        return self._readiness is None
+
+    def compile_kernels(self) -> None:
+        """Compile all that this engine may call, now."""
+        for kernel, arguments in self._calls():
+            kernel(*arguments)
+
+    def _calls(self) -> Iterator[Call]:
+        """Every kernel that is called from outside, on no event."""
+        p, m = self.program, len(self.program.sizes)
+        no_codes, no_values, out = np.empty((0, m), dtype=np.int64), np.empty((0, m)), np.empty(0)
+        events = (p.root, *p.pools, no_codes, no_codes, no_codes, _NO_WEIGHTS, p.sizes, p.depth)
+        if self.n_threads > 1:
+            yield run_events_parallel, (*events, self._buffers, self._first, out)
+        else:
+            yield run_events, (*events, self._buffers[0], self._first, out)
+        head = (p.root, *p.pools, p.sizes, p.depth)
+        work = (self._buffers[0], self._first, out)
+        if self.takes_boxes:
+            yield codes_of_boxes, (no_values, no_values, *self.coding)
+            yield run_boxes, (*head, no_values, no_values, *self.coding, *work)
+        yield run_conditionals, (*head, np.empty(0, dtype=np.int64), 0, *work)
 
     @property
     def first(self) -> int:

@@ -15,11 +15,13 @@ from fspn.engine.kernels import (
     FIRST,
     JOINT,
     KEPT,
+    MEMO,
     PRODUCT,
     SUM,
     UNI_LEAF,
     new_state,
 )
+from fspn.engine.memo_kernels import CHILD
 from fspn.schema.events import CodeRange, Events
 
 if TYPE_CHECKING:
@@ -91,6 +93,7 @@ class _Tables:
             UNI_LEAF: self._uni_leaf,
             JOINT: self._joint,
             FACTORIZE: self._factorize,
+            MEMO: lambda memo: self.at(int(ints[memo + CHILD])),
         }
         kind = int(ints[node])
         if kind == BLOCK:

@@ -24,7 +24,7 @@ from numba import njit
 
 from fspn.engine.numba_cache import stamp_of_kernels, stamped
 
-UNI_LEAF, PRODUCT, SUM, FACTORIZE, BLOCK, JOINT = range(6)
+UNI_LEAF, PRODUCT, SUM, FACTORIZE, BLOCK, JOINT, MEMO = range(7)
 
 # Places in a block's record, in a variable's record, and in the record of one level.
 SIZE, EXTERNAL, ORDER, VARIABLES = 1, 2, 3, 4

@@ -13,6 +13,7 @@ from fspn.engine.kernels import (
     FACTORIZE,
     FIRST,
     KEPT,
+    MEMO,
     ONE,
     PRODUCT,
     SUM,
@@ -21,6 +22,7 @@ from fspn.engine.kernels import (
     VARIABLES,
     kernel,
 )
+from fspn.engine.memo_kernels import CHILD, forget, recall, remember
 
 
 @kernel()
@@ -201,14 +203,15 @@ def _leaves(node, step, ints, numbers, lo, hi, w, weights, sizes):
 @kernel(forceinline=True)
 def evaluate(
     root, ints, tables, numbers, lo, hi, w, weights, sizes,
-    buffer, first, keep, frames, partial, saved, V, F, W, B, G, P,
+    buffer, first, keep, frames, partial, saved, V, F, W, B, G, P, heads, arena, known,
 ):  # fmt: skip
     """The log-probability of the event on a node; a second value > 0 asks for a larger buffer.
 
     FSPN-Infer with its own stack: numba cannot cache a recursive function, and trees are deep.
     ``partial`` holds per frame the sum so far and what its right child answered; ``first`` is where
-    the buffer is free.
+    the buffer is free; ``heads``, ``arena`` and ``known`` are the memory of the memos.
     """
+    forget(heads, arena)
     depth = _push(frames, 0, root, 0, first)
     answer = 0.0
     while depth > 0:
@@ -231,6 +234,17 @@ def evaluate(
             else:
                 frame[STEP] = step + 1
                 depth = _push(frames, depth, ints[node + 4 + step], frame[SAVED], frame[TOP])
+        elif kind == MEMO:
+            if step == 0:
+                number = recall(node, ints, lo, hi, heads, arena)
+                if number < 0:
+                    frame[STEP] = 1
+                    depth = _push(frames, depth, ints[node + CHILD], frame[SAVED], frame[TOP])
+                    continue
+                answer = known[number]
+            else:
+                remember(node, answer, ints, lo, hi, heads, arena, known)
+            depth -= 1
         elif kind == SUM:
             weight = numbers[ints[node + 4] + step - 1] if step > 0 else 0.0
             own[0] = -np.inf if step == 0 else _log_add(own[0], answer + weight)

@@ -21,7 +21,10 @@ from typing import Any
 import numpy as np
 
 MAGIC = b"\x89FSPN\r\n\x1a"
-VERSION = 1
+VERSION = 2
+READABLE = (1, 2)
+"""Version 1 has other cells of continuous columns, and no missing values or types."""
+
 HEAD = struct.Struct("<8sIQ")
 LENGTH = struct.Struct("<Q")
 DIGEST_BYTES = 32
@@ -76,9 +79,9 @@ def _checked_body(content: bytes, source: str) -> bytes:
     if len(content) < HEAD.size + DIGEST_BYTES:
         raise ModelFileError(f"{source} is truncated: only {len(content)} bytes are left of it")
     _, version, length = HEAD.unpack_from(content)
-    if version != VERSION:
+    if version not in READABLE:
         raise ModelFileError(
-            f"{source} has format version {version}; this release reads version {VERSION}"
+            f"{source} has format version {version}; this release reads versions {READABLE}"
         )
     if hashlib.sha256(content[:-DIGEST_BYTES]).digest() != content[-DIGEST_BYTES:]:
         raise ModelFileError(f"{source} is truncated or was altered: its checksum does not match")

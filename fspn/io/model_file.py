@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fspn.io.container import ModelFileError, pack, unpack, write_atomically
+from fspn.io.old_cells import cells_of_shape
 from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
 from fspn.model.cpt.full import FullTable
 from fspn.model.leaves.base import State
-from fspn.model.leaves.categorical import Categorical
-from fspn.model.leaves.continuous import GaussianMixture, Histogram
+from fspn.model.leaves.built_in import BUILT_IN
 from fspn.model.leaves.independent import Independent
-from fspn.model.leaves.joint import SparseJoint
 from fspn.model.leaves.nested import Nested
+from fspn.model.leaves.registry import family_named, is_registered
 from fspn.model.nodes import (
     Factorize,
     MultiLeaf,
@@ -32,25 +32,19 @@ from fspn.model.nodes import (
     TableSplit,
     UniLeaf,
 )
-from fspn.schema.domain import Bins, Domain, Variable
+from fspn.schema.cells import Cells
+from fspn.schema.domain import Domain
 from fspn.schema.events import Cell, Codes, Interval, Region, Span
+from fspn.schema.values import pandas_type
+from fspn.schema.variable import Variable
 from fspn.validate import ModelError, validate
 
-__all__ = ["FAMILIES", "ModelFileError", "load_model", "save_model"]
+__all__ = ["ModelFileError", "load_model", "save_model"]
 
-FAMILIES: dict[str, Any] = {
-    family.family: family
-    for family in (
-        Categorical,
-        GaussianMixture,
-        Histogram,
-        SparseJoint,
-        CountLevel,
-        LinearLaw,
-        FullTable,
-    )
-}
-"""The leaf and table families that can be stored, by name."""
+TABLES: dict[str, Any] = {kind.family: kind for kind in (CountLevel, LinearLaw, FullTable)}
+"""The kinds of conditional tables, by name; leaf families are in their registry."""
+
+assert all(is_registered(family) for family in BUILT_IN)
 
 DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
@@ -120,23 +114,26 @@ class _Writer:
         return len(self.arrays) - 1
 
     def family(self, dist: Any) -> Record:
-        if dist.family not in FAMILIES:
+        if dist.family not in TABLES and not is_registered(type(dist)):
             raise ModelFileError(
                 f"the family {dist.family!r} cannot be stored; "
-                "name it in fspn.io.model_file.FAMILIES"
+                "register it (fspn.model.leaves.registry.register)"
             )
-        return [dist.family, [[name, self.array(values)] for name, values in dist.state().items()]]
+        return [dist.family, self.arrays_of(dist.state())]
+
+    def arrays_of(self, state: State) -> Record:
+        return [[name, self.array(values)] for name, values in state.items()]
 
     def variable(self, variable: Variable) -> Record:
         what = f"column {variable.name!r}"
-        bins = variable.bins
-        cells = None if bins is None else [self.array(bins.cuts), self.family(bins.shape)]
+        cells = None if variable.cells is None else self.arrays_of(variable.cells.state())
         values: Any = None
         if variable.values.dtype.kind in "OU":
             values = [_plain(value, what) for value in variable.values.tolist()]
         else:
             values = self.array(variable.values)
-        return [_plain(variable.name, what), variable.kind, values, cells]
+        name = _plain(variable.name, what)
+        return [name, variable.kind, values, cells, variable.missing, variable.dtype]
 
     def node(self, node: Node) -> Record:
         if isinstance(node, UniLeaf):
@@ -213,16 +210,25 @@ class _Reader:
     def family(self, record: Record) -> Any:
         name, arrays = record
         state: State = {key: self.array(index) for key, index in arrays}
-        return FAMILIES[name].from_state(state)
+        return (TABLES.get(name) or family_named(name)).from_state(state)
 
     def variable(self, record: Record) -> Variable:
-        name, kind, stored, cells = record
-        bins = None if cells is None else Bins(self.array(cells[0]), self.family(cells[1]))
-        if not isinstance(stored, list):
-            return Variable(_value(name), kind, self.array(stored), bins)
-        values = np.empty(len(stored), dtype=object)
-        values[:] = [_value(value) for value in stored]
-        return Variable(_value(name), kind, values, bins)
+        name, kind, stored, described, *more = record
+        missing, dtype = more or (None, "")
+        cells = None
+        if described is not None:
+            cells = self._cells(described) if more else self._old_cells(*described)
+        values = self.array(stored) if not isinstance(stored, list) else _labels(stored)
+        if not isinstance(dtype, str) or isinstance(missing, str | bool):
+            raise ValueError("a column of no type, or no share of missing values")
+        pandas_type(dtype)
+        return Variable(_value(name), kind, values, cells, missing, dtype)
+
+    def _cells(self, arrays: Record) -> Cells:
+        return Cells.from_state({key: self.array(index) for key, index in arrays})
+
+    def _old_cells(self, cuts: Any, shape: Record) -> Cells:
+        return cells_of_shape(self.array(cuts), self.family(shape))
 
     def nodes(self, records: list[Record]) -> Node:
         """The root, built from the last record to the first."""
@@ -274,6 +280,12 @@ class _Reader:
         "table": _table,
         "factorize": _factorize,
     }
+
+
+def _labels(stored: list[Any]) -> np.ndarray:
+    values = np.empty(len(stored), dtype=object)
+    values[:] = [_value(value) for value in stored]
+    return values
 
 
 def _index(stored: Any) -> int:

@@ -9,15 +9,22 @@ import numpy as np
 import pandas as pd
 
 from fspn.learn.binary.fit import is_binary, learn_binary
+from fspn.learn.coding import code_domain
+from fspn.learn.mixture.fit import learn_mixture
 from fspn.learn.paper import Learner
 from fspn.learn.progress import progress
-from fspn.learn.settings import check_params, preset_of, resolve, resolve_binary, seed_of
+from fspn.learn.settings import (
+    check_params,
+    preset_of,
+    resolve,
+    resolve_binary,
+    resolve_mixture,
+    seed_of,
+)
 from fspn.learn.slices import Slice
-from fspn.model.leaves.continuous import fit_continuous
 from fspn.model.nodes import Node
-from fspn.schema.domain import Bins, Domain, infer_domain
-
-MAX_BINS = 32
+from fspn.schema.domain import Domain
+from fspn.schema.infer import infer_domain
 
 
 def learn_model(
@@ -35,30 +42,30 @@ def learn_model(
     seed = seed_of(params["random_state"])
     domain = infer_domain(table, named, params["kinds"])
     settings = resolve(params, len(table), seed)
-    if preset_of(params["preset"]).bins:
-        domain = with_bins(domain, table, seed)
+    domain = code_domain(domain, table, params["max_bins"], preset_of(params["preset"]).bins)
     data = Slice.of_table(domain, table)
     binary = resolve_binary(params) if is_binary(data) else None
-    if binary is None and params["n_components"] not in (None, 1):
+    mixture = resolve_mixture(params, settings)
+    if mixture is None and params["n_components"] not in (None, 1):
         raise ValueError(
-            f"n_components={params['n_components']!r} is for tables whose columns have two values "
-            "each, with the default preset, thresholds, oracle and group; leave it at None here"
+            f"n_components={params['n_components']!r} needs the default preset, thresholds, oracle "
+            "and group, where scores choose the branches; leave it at None here"
         )
     rng = np.random.default_rng(seed)
-    with progress(len(table) * len(domain), params["verbose"]) as report:
+    cells = len(table) * len(domain)
+    with progress(cells if mixture is None else 2 * cells, params["verbose"]) as report:
         if binary is not None:
             return domain, learn_binary(data, binary, rng, report)
-        return domain, Learner(settings, rng, report).learn(data, range(len(domain)))
+        scope = range(len(domain))
+        if mixture is None:
+            return domain, Learner(settings, rng, report).learn(data, scope)
+        return domain, learn_mixture(data, scope, mixture, settings, rng, report)
 
 
 def named_domains(
     domains: Any, names: Sequence[Hashable], n_rows: int
 ) -> Mapping[Hashable, Iterable[Any]]:
-    """Values per column from a dictionary, or from a list with one entry per column.
-
-    scikit-learn passes targets ``y`` in the place of ``domains``: one scalar (or row) per row of
-    the table. They are ignored.
-    """
+    """Values per column from a dictionary, or from a list with one entry per column."""
     if domains is None or not names or not n_rows:  # An empty table is refused later on.
         return {}
     if isinstance(domains, Mapping):
@@ -67,8 +74,6 @@ def named_domains(
     if listed and len(domains) == len(names) and all(_is_domain(entry) for entry in domains):
         pairs = zip(names, domains, strict=True)
         return {name: values for name, values in pairs if values is not None}
-    if np.ndim(domains) and len(domains) == n_rows and not (listed and _is_domain(domains[0])):
-        return {}
     raise ValueError(
         f"domains={_short(domains)} must be a dictionary {{column: values}}, or a list of "
         f"{len(names)} entries, one per column, each the values of that column or None"
@@ -82,18 +87,6 @@ def _is_domain(entry: Any) -> bool:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def with_bins(domain: Domain, table: pd.DataFrame, seed: int) -> Domain:
-    """The domain with cells of about equal frequency for its continuous variables."""
-    bins = {}
-    for v, variable in enumerate(domain.variables):
-        if variable.kind == "continuous":
-            values = table[variable.name].to_numpy(dtype=np.float64)
-            n_bins = int(np.clip(round(len(values) ** (1 / 3)), 2, MAX_BINS))
-            cuts = np.unique(np.quantile(values, np.linspace(0, 1, n_bins + 1)[1:-1]))
-            bins[v] = Bins(cuts, fit_continuous(values, 0.1, seed))
-    return domain.with_bins(bins)
 
 
 def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:

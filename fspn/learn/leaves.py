@@ -2,72 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from fspn.learn.gaussian_leaf import fit_mixture
 from fspn.learn.network.cell_counts import CodedTable
 from fspn.learn.network.order_search import learn_network
 from fspn.learn.network.score import LocalScores
 from fspn.learn.network.tables import base_row, fit_cpt
-from fspn.learn.partition import kmeans, row_features
+from fspn.learn.partition import some_rows
 from fspn.learn.slices import Slice
-from fspn.model.infer import log_probability
-from fspn.model.leaves.base import Univariate
+from fspn.model.graph import Network
+from fspn.model.leaves.base import Multivariate, Univariate
 from fspn.model.leaves.categorical import Categorical
-from fspn.model.leaves.continuous import fit_continuous
 from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
 from fspn.model.leaves.nested import Nested
-from fspn.model.nodes import (
-    Factorize,
-    MultiLeaf,
-    Node,
-    Product,
-    Sum,
-    TableSplit,
-    UniLeaf,
-    count_parameters,
-)
+from fspn.model.leaves.registry import learned_from_codes
+from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, TableSplit, UniLeaf
 from fspn.model.score import row_scores
-from fspn.schema.events import CodeRange, Constraint, Events, RealPoint
 
 MULTI_LEAVES = ("auto", "joint", "tree", "mixture")
 MAX_TREE_ROWS = 20_000
-MIXTURE_SIZES = (1, 2, 4, 8)
 
 
-def fit_univariate(data: Slice, variable: int, alpha: float, seed: int) -> Univariate:
-    """The uni-leaf's distribution: categorical for codes, by BIC for reals."""
-    described = data.domain[variable]
+@dataclass(frozen=True)
+class LeafSettings:
+    """What leaves are made of.
+
+    Arguments:
+        multi_leaf: The family of multi-leaves.
+        alpha: The strength of smoothing.
+        reals: Fits the density of a column of reals.
+        offsets: Whether a table of a tree may be an integer combination of its parent plus noise.
+    """
+
+    multi_leaf: str
+    alpha: float
+    reals: Callable[[np.ndarray, float, int], Univariate]
+    offsets: bool
+
+
+def fit_univariate(
+    data: Slice, variable: int, settings: LeafSettings, rng: np.random.Generator
+) -> Univariate:
+    """The uni-leaf's distribution: categorical for codes, a density for reals."""
+    seed, described = int(rng.integers(2**31)), data.domain[variable]
     if described.is_coded:
-        return Categorical.fit(data.values(variable), described.size, alpha)
-    return fit_continuous(data.values(variable), alpha, seed)
+        return Categorical.fit(data.values(variable), described.size, settings.alpha)
+    return settings.reals(data.values(variable), settings.alpha, seed)
 
 
 def fit_multi_leaf(
-    data: Slice, scope: Sequence[int], family: str, alpha: float, rng: np.random.Generator
+    data: Slice, scope: Sequence[int], settings: LeafSettings, rng: np.random.Generator
 ) -> MultiLeaf:
     """The multi-leaf of a group of variables.
 
-    ``joint`` is a sparse table, ``tree`` a Chow-Liu tree, ``mixture`` a mixture of products (the
-    one that also takes reals); ``auto`` picks between the first two by likelihood, the table's
-    with each row left out in turn, the tree's less its BIC price.
+    ``joint`` is a sparse table (a multi-dimensional Dirichlet), ``tree`` a Chow-Liu tree,
+    ``mixture`` a mixture of products (the one that also takes reals); ``auto`` picks between the
+    first two by likelihood, the table's with each row left out in turn, the tree's less its BIC
+    price.
     """
-    variables = tuple(scope)
+    variables, family, alpha = tuple(scope), settings.multi_leaf, settings.alpha
     if len(variables) == 1:
-        part = fit_univariate(data, variables[0], alpha, _seed(rng))
+        part = fit_univariate(data, variables[0], settings, rng)
         return MultiLeaf(variables, Independent((part,)))
     if family == "mixture" or not all(data.domain[v].is_coded for v in variables):
-        return MultiLeaf(variables, Nested(_mixture(data, variables, alpha, rng)))
+        return MultiLeaf(variables, Nested(fit_mixture(data, variables, alpha, rng)))
     if family == "joint":
         return MultiLeaf(variables, _joint(data, variables, alpha))
-    tree = Nested(fit_tree(data, variables, alpha, rng))
+    if family not in MULTI_LEAVES:
+        return MultiLeaf(variables, _registered(data, variables, family, alpha))
+    tree = Nested(fit_tree(data, variables, alpha, rng, settings.offsets))
     if family == "tree":
         return MultiLeaf(variables, tree)
     joint = _joint(data, variables, alpha)
     price = 0.5 * tree.n_parameters * np.log(max(data.n_rows, 2)) / max(data.n_rows, 1)
-    tree_score = _mean_score(tree.root, _sample(data, rng), variables)
+    tree_score = _mean_score(tree.root, some_rows(data, MAX_TREE_ROWS, rng), variables)
     return MultiLeaf(variables, joint if joint.left_out > tree_score - price else tree)
 
 
@@ -76,40 +89,35 @@ def _mean_score(root: Node, data: Slice, scope: Sequence[int]) -> float:
     return float(row_scores(root, {v: data.values(v) for v in scope}).mean())
 
 
+def multi_leaf_names() -> tuple[str, ...]:
+    """What ``multi_leaf`` may be: our own names, and every registered family of codes."""
+    return (*MULTI_LEAVES, *sorted(learned_from_codes()))
+
+
+def _registered(data: Slice, variables: tuple[int, ...], family: str, alpha: float) -> Multivariate:
+    codes = np.column_stack([data.values(v) for v in variables])
+    sizes = [data.domain[v].size for v in variables]
+    fitted = learned_from_codes()[family].fit_codes(codes, sizes, alpha)
+    if fitted is None:
+        raise ValueError(f"the leaf family {family!r} fitted nothing to {len(codes)} rows")
+    return fitted
+
+
 def _joint(data: Slice, variables: tuple[int, ...], alpha: float) -> SparseJoint:
     codes = np.column_stack([data.values(v) for v in variables])
     return SparseJoint.fit(codes, [data.domain[v].size for v in variables], alpha)
 
 
-def _seed(rng: np.random.Generator) -> int:
-    return int(rng.integers(2**31))
-
-
-def _sample(data: Slice, rng: np.random.Generator) -> Slice:
-    if data.n_rows <= MAX_TREE_ROWS:
-        return data
-    return data.take(np.sort(rng.choice(data.n_rows, MAX_TREE_ROWS, replace=False)))
-
-
-def point_events(data: Slice, scope: Sequence[int]) -> Events:
-    """Every row of a slice as an event."""
-    constraints: dict[int, Constraint] = {}
-    for variable in scope:
-        values = data.values(variable)
-        if data.domain[variable].is_coded:
-            codes = values.astype(np.int64)  # Events calculate with codes; uint8 would overflow.
-            constraints[variable] = CodeRange(codes, codes)
-        else:
-            constraints[variable] = RealPoint(values)
-    return Events(data.n_rows, constraints)
-
-
 def fit_tree(
-    data: Slice, scope: Sequence[int], alpha: float | None, rng: np.random.Generator
+    data: Slice,
+    scope: Sequence[int],
+    alpha: float | None,
+    rng: np.random.Generator,
+    offsets: bool,
 ) -> Node:
     """A Chow-Liu tree (a forest where that scores better) as an FSPN."""
     strength = np.ones((len(scope), len(scope)))
-    return fit_network(data, scope, (), strength, 1, 10**9, alpha, rng)
+    return fit_network(data, scope, (), strength, 1, 10**9, alpha, rng, offsets=offsets)
 
 
 def fit_network(
@@ -133,7 +141,29 @@ def fit_network(
     table = coded_table(data, variables, offsets)
     scores = LocalScores(table, price=1.0 + np.log(len(table)))
     network = learn_network(scores, strength, max_parents, max_cells, rng)
-    roots = [v for v in network.order if v < len(scope) and not network.parents[v]]
+    return network_node(scores, network, variables, len(scope), alpha, left)
+
+
+def network_node(
+    scores: LocalScores,
+    network: Network,
+    variables: Sequence[int],
+    n_own: int,
+    alpha: float | None,
+    left: Node | None = None,
+) -> Node:
+    """The nested factorize nodes of a learned structure, with fitted tables.
+
+    Arguments:
+        scores: The scores that it was learned by, on the rows that the tables are fitted to.
+        network: The structure.
+        variables: The variable of each place in the network; the conditioning ones come last.
+        n_own: How many are modelled, not conditioned on.
+        alpha: The strength of the smoothing; None = by leave-one-out likelihood.
+        left: The FSPN of the conditioning variables.
+    """
+    table = scores.table
+    roots = [v for v in network.order if v < n_own and not network.parents[v]]
     parts: list[Node] = [] if left is None else [left]
     parts += [UniLeaf(variables[v], Categorical(base_row(table, v, alpha))) for v in roots]
     node = parts[0] if len(parts) == 1 else Product(tuple(parts))
@@ -149,44 +179,15 @@ def coded_table(data: Slice, variables: Sequence[int], offsets: bool = True) -> 
     """The codes of some variables, with the integers behind them where they are ordered."""
     described = [data.domain[v] for v in variables]
     numbers = [
-        d.values if offsets and d.kind == "ordered" and d.values.dtype.kind == "i" else None
+        d.values if offsets and d.kind == "ordered" and d.has_whole_values else None
         for d in described
     ]
     return CodedTable([data.values(v) for v in variables], [d.size for d in described], numbers)
 
 
-def _mixture(data: Slice, scope: Sequence[int], alpha: float, rng: np.random.Generator) -> Node:
-    """A mixture of independent variables; the number of components by BIC."""
-    features = row_features(data, scope)
-    sizes = [k for k in MIXTURE_SIZES if k == 1 or data.n_rows >= 20 * k]
-    candidates = [_clustered(data, scope, features, k, alpha, rng) for k in sizes]
-    rows = _sample(data, rng)
-    events = point_events(rows, scope)
-
-    def bic(node: Node) -> float:
-        likelihood = float(log_probability(node, events).mean()) * data.n_rows
-        return -likelihood + 0.5 * count_parameters(node) * np.log(max(data.n_rows, 2))
-
-    return min(candidates, key=bic)
-
-
-def _clustered(
-    data: Slice,
-    scope: Sequence[int],
-    features: np.ndarray,
-    k: int,
-    alpha: float,
-    rng: np.random.Generator,
+def fit_product(
+    data: Slice, scope: Sequence[int], settings: LeafSettings, rng: np.random.Generator
 ) -> Node:
-    labels = kmeans(features, k, rng) if k > 1 else np.zeros(data.n_rows, dtype=int)
-    parts = [data.take(labels == label) for label in np.unique(labels)]
-    products = tuple(fit_product(part, scope, alpha, rng) for part in parts)
-    if len(products) == 1:
-        return products[0]
-    return Sum(np.array([part.n_rows for part in parts]) / data.n_rows, products)
-
-
-def fit_product(data: Slice, scope: Sequence[int], alpha: float, rng: np.random.Generator) -> Node:
     """All variables independent of each other."""
-    leaves = tuple(UniLeaf(v, fit_univariate(data, v, alpha, _seed(rng))) for v in scope)
+    leaves = tuple(UniLeaf(v, fit_univariate(data, v, settings, rng)) for v in scope)
     return leaves[0] if len(leaves) == 1 else Product(leaves)

@@ -17,7 +17,13 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from fspn.learn.dependence.rdc import Oracle
-from fspn.learn.leaves import fit_multi_leaf, fit_network, fit_product, fit_univariate
+from fspn.learn.leaves import (
+    LeafSettings,
+    fit_multi_leaf,
+    fit_network,
+    fit_product,
+    fit_univariate,
+)
 from fspn.learn.partition import Cluster, SplitMethod, row_features
 from fspn.learn.slices import Slice
 from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, UniLeaf
@@ -36,7 +42,7 @@ class Settings:
         cluster: Partitions rows for sum nodes.
         split: Partitions the conditioning space for split nodes.
         group: ``"tables"`` or ``"split"``: how a highly correlated group is modelled.
-        multi_leaf: The family of multi-leaves.
+        leaves: What leaves are made of.
         n_clusters: The number of children of a sum node.
         max_parents: At most so many parents per variable in tables.
         max_cells: At most so many cells in an intermediate result of a query on tables.
@@ -51,15 +57,11 @@ class Settings:
     cluster: Cluster
     split: SplitMethod
     group: str
-    multi_leaf: str
+    leaves: LeafSettings
     n_clusters: int
     max_parents: int
     max_cells: int
     offsets: bool
-
-    @property
-    def leaf_alpha(self) -> float:
-        return 0.1 if self.alpha is None else self.alpha
 
 
 @dataclass(frozen=True)
@@ -205,8 +207,7 @@ class Learner:
         return node if len(given) or left is None else product_of([left, node])
 
     def _uni_leaf(self, data: Slice, variable: int) -> UniLeaf:
-        seed = int(self.rng.integers(2**31))
-        dist = fit_univariate(data, variable, self.settings.leaf_alpha, seed)
+        dist = fit_univariate(data, variable, self.settings.leaves, self.rng)
         self.report(data.n_rows)
         return UniLeaf(variable, dist)
 
@@ -238,7 +239,7 @@ class Learner:
     def _give_up(self, data: Slice, scope: Sequence[int]) -> Node:
         """Too few rows, or all alike: the variables as if they were independent."""
         self.report(data.n_rows * len(scope))
-        return fit_product(data, scope, self.settings.leaf_alpha, self.rng)
+        return fit_product(data, scope, self.settings.leaves, self.rng)
 
     def _conditional(
         self,
@@ -264,9 +265,7 @@ class Learner:
 
     def _multi_leaf(self, data: Slice, scope: list[int]) -> MultiLeaf:
         self.report(data.n_rows * len(scope))
-        return fit_multi_leaf(
-            data, scope, self.settings.multi_leaf, self.settings.leaf_alpha, self.rng
-        )
+        return fit_multi_leaf(data, scope, self.settings.leaves, self.rng)
 
 
 def linked(dependence: np.ndarray, tau: float) -> np.ndarray:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from sklearn.cluster import KMeans
 from threadpoolctl import ThreadpoolController
 
 from fspn.learn.dependence.rdc import Oracle
 from fspn.learn.slices import Slice
-from fspn.schema.domain import Variable
 from fspn.schema.events import Cell, Codes, Interval, Span
+from fspn.schema.variable import Variable
 
 MAX_FIT_ROWS = 10_000
 MAX_ONE_HOT = 64
@@ -40,6 +39,8 @@ SplitMethod = Callable[
 
 def kmeans(features: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
     """Labels by k-means, fitted on a sample of the rows where there are many."""
+    from sklearn.cluster import KMeans
+
     model = KMeans(k, n_init=3, max_iter=50, random_state=int(rng.integers(2**31)))
     sample = features
     if len(features) > MAX_FIT_ROWS:
@@ -66,6 +67,13 @@ def _thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def some_rows(data: Slice, most: int, rng: np.random.Generator) -> Slice:
+    """At most so many rows of a slice, drawn without replacement, in their order."""
+    if data.n_rows <= most:
+        return data
+    return data.take(np.sort(rng.choice(data.n_rows, most, replace=False)))
+
+
 def row_features(data: Slice, scope: Sequence[int]) -> np.ndarray:
     """Rows as points: numbers standardised, unordered values one-hot."""
     return np.column_stack([_columns(data, variable) for variable in scope])
@@ -73,7 +81,7 @@ def row_features(data: Slice, scope: Sequence[int]) -> np.ndarray:
 
 def _columns(data: Slice, variable: int) -> np.ndarray:
     described = data.domain[variable]
-    if described.kind == "unordered" and described.size > 2:
+    if not described.is_ordered and described.size > 2:
         values = data.values(variable)
         kept = min(described.size, MAX_ONE_HOT)
         common = np.argsort(-np.bincount(values, minlength=described.size), kind="stable")[:kept]
@@ -86,11 +94,14 @@ def _columns(data: Slice, variable: int) -> np.ndarray:
 def positions(described: Variable) -> np.ndarray:
     """Where the codes of a variable lie on a line: gaps between whole numbers count.
 
-    Cells of a continuous variable hold about as many rows each, and are taken to be equally wide:
-    the outer ones reach out to outliers.
+    Cells of more than one value hold about as many rows each, and are taken to be equally wide:
+    the outer ones reach out to outliers. The missing state lies behind them.
     """
-    if described.kind == "ordered":
-        return (described.values - described.values[0]).astype(np.float64)
+    if described.kind == "ordered" and described.cells is None and described.n_values:
+        line = described.line_values.astype(np.float64)
+        if described.missing is not None:
+            line = np.append(line, line[-1] + 1.0)
+        return line - line[0]
     return np.arange(described.size, dtype=np.float64)
 
 
@@ -136,7 +147,7 @@ def _candidate_cuts(data: Slice, variable: int, tries: int, rng: np.random.Gener
     values = data.values(variable)
     distinct = np.unique(values)
     described = data.domain[variable]
-    borders = distinct if described.kind == "unordered" else distinct[:-1]
+    borders = distinct[:-1] if described.is_ordered else distinct
     if len(distinct) < 2:
         return []
     chosen = rng.choice(borders, size=min(tries, len(borders)), replace=False)
@@ -149,7 +160,7 @@ def cut_at(described: Variable, variable: int, values: np.ndarray, border: float
         cells = (Interval(-np.inf, float(border)), Interval(float(border), np.inf))
         return Cut(variable, cells, values <= border)
     code, top = int(border), described.size - 1
-    if described.kind == "unordered":
+    if not described.is_ordered:
         rest = frozenset(range(described.size)) - {code}
         return Cut(variable, (Codes(frozenset([code])), Codes(rest)), values == code)
     return Cut(variable, (Span(0, code), Span(code + 1, top)), values <= code)
@@ -163,7 +174,7 @@ def kmeans_grid(
     rng: np.random.Generator,
 ) -> Cut | None:
     """Cut at the point between two k-means clusters, in the dimension that moves fewest rows."""
-    usable = [v for v in given if data.domain[v].kind != "unordered"]
+    usable = [v for v in given if data.domain[v].is_ordered]
     if not usable:
         return greedy(data, targets, given, oracle, rng)
     points = np.column_stack([_on_line(data, v) for v in usable])

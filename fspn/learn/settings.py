@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,14 @@ from fspn.learn.binary.evidence import STRENGTHS
 from fspn.learn.binary.fit import BinarySettings
 from fspn.learn.binary.structure import Limits
 from fspn.learn.dependence.rdc import ORACLES, RDC, Oracle
-from fspn.learn.leaves import MULTI_LEAVES
+from fspn.learn.leaves import LeafSettings, multi_leaf_names
+from fspn.learn.mixture.fit import MixtureSettings
+from fspn.learn.mixture.networks import Limits as NetworkLimits
 from fspn.learn.paper import Settings
 from fspn.learn.partition import CLUSTERS, SPLITS
+from fspn.model.leaves.base import Univariate
+from fspn.model.leaves.continuous import fit_continuous, fit_family, fit_gaussians
+from fspn.model.leaves.registry import learned_from_reals
 
 MAX_PARENTS, MAX_CELLS = 4, 2_000_000
 BINARY_MAX_PARENTS, BINARY_MAX_CELLS = 8, 2**12
@@ -30,19 +36,52 @@ class Preset:
         tau_high: From it on, highly correlated.
         oracle: The independence oracle.
         group: How a highly correlated group is modelled.
-        bins: Whether continuous variables are handled in cells.
+        multi_leaf: What ``"auto"`` stands for among multi-leaves.
+        reals: Fits the density of a column of reals.
+        bins: Whether reals and columns of many values are handled in cells.
+        offsets: Whether laws of integers exist at all.
+        foreign: The parameters that are not the preset's, each with what it is there for.
     """
 
     tau_low: float
     tau_high: float
     oracle: str
     group: str
+    multi_leaf: str
+    reals: Callable[[np.ndarray, float, int], Univariate]
     bins: bool
+    offsets: bool
+    foreign: Mapping[str, str]
 
 
+# The paper's multi-leaves: a multi-dimensional Dirichlet; a Gaussian mixture where there are reals.
 PRESETS = {
-    "default": Preset(0.0, 0.0, "corrected", "tables", bins=True),
-    "paper": Preset(0.3, 0.7, "rdc", "split", bins=False),
+    "default": Preset(
+        tau_low=0.0,
+        tau_high=0.0,
+        oracle="corrected",
+        group="tables",
+        multi_leaf="auto",
+        reals=fit_continuous,
+        bins=True,
+        offsets=True,
+        foreign={},
+    ),
+    "paper": Preset(
+        tau_low=0.3,
+        tau_high=0.7,
+        oracle="rdc",
+        group="split",
+        multi_leaf="joint",
+        reals=fit_gaussians,
+        bins=False,
+        offsets=False,
+        foreign={
+            "max_parents": "bounds the tables",
+            "max_cells": "bounds the width of the tables",
+            "n_components": "is the number of networks under the root",
+        },
+    ),
 }
 
 
@@ -73,6 +112,8 @@ def check_params(params: Mapping[str, Any]) -> None:
         if not isinstance(params[name], bool | np.bool_ | int):
             raise ValueError(f"{name}={params[name]!r} must be True or False")
     _whole("n_jobs", params["n_jobs"], 1)
+    if params["max_bins"] is not None:
+        _whole("max_bins", params["max_bins"], 2)
     if params["n_components"] is not None:
         _whole("n_components", params["n_components"], 1)
 
@@ -80,6 +121,7 @@ def check_params(params: Mapping[str, Any]) -> None:
 def resolve(params: Mapping[str, Any], n_rows: int, seed: int) -> Settings:
     """Checked settings from the estimator's parameters; None is the preset's own value."""
     preset = preset_of(params["preset"])
+    _refuse_foreign(params, preset)
     tau_low, tau_high = _thresholds(params, preset)
     wanted = params["oracle"]
     oracle = _plugin("oracle", preset.oracle if wanted is None else wanted, ORACLES)
@@ -87,7 +129,7 @@ def resolve(params: Mapping[str, Any], n_rows: int, seed: int) -> Settings:
         raise ValueError(f"oracle={wanted!r} must be a name or an object with a method matrix")
     group = preset.group if params["group"] is None else params["group"]
     _check_choice("group", group, ("tables", "split"))
-    _check_choice("multi_leaf", params["multi_leaf"], MULTI_LEAVES)
+    _check_choice("multi_leaf", params["multi_leaf"], multi_leaf_names())
     alpha = params["alpha"]
     if alpha is not None and not (_is_number(alpha) and alpha > 0):
         raise ValueError(f"alpha={alpha!r} must be a positive number (or None)")
@@ -100,12 +142,53 @@ def resolve(params: Mapping[str, Any], n_rows: int, seed: int) -> Settings:
         cluster=_function("cluster", params["cluster"], CLUSTERS),
         split=_function("split", params["split"], SPLITS),
         group=group,
-        multi_leaf=params["multi_leaf"],
+        leaves=_leaves(params, preset),
         n_clusters=_whole("n_clusters", params["n_clusters"], 1),
         max_parents=_whole_or("max_parents", params["max_parents"], MAX_PARENTS),
         max_cells=_whole_or("max_cells", params["max_cells"], MAX_CELLS),
-        offsets=bool(params["offsets"]),
+        offsets=preset.offsets and bool(params["offsets"]),
     )
+
+
+def _leaves(params: Mapping[str, Any], preset: Preset) -> LeafSettings:
+    wanted, alpha = params["multi_leaf"], params["alpha"]
+    return LeafSettings(
+        multi_leaf=preset.multi_leaf if wanted == "auto" else wanted,
+        alpha=0.1 if alpha is None else float(alpha),
+        reals=_reals(params["uni_leaf"], preset),
+        offsets=preset.offsets and bool(params["offsets"]),
+    )
+
+
+def _reals(wanted: str | None, preset: Preset) -> Callable[[np.ndarray, float, int], Univariate]:
+    """How a column of reals is fitted: by the preset, by BIC over all families, or by one."""
+    if wanted is None:
+        return preset.reals
+    if preset.bins:
+        raise ValueError(
+            f"uni_leaf={wanted!r} is for preset='paper': the default one has cells for reals"
+        )
+    families = {family.family: family for family in learned_from_reals()}
+    _check_choice("uni_leaf", wanted, ("auto", *sorted(families)))
+    if wanted == "auto":
+        return fit_continuous
+    return partial(fit_family, families[wanted])
+
+
+def _refuse_foreign(params: Mapping[str, Any], preset: Preset) -> None:
+    """Refuse parameters that would do nothing, or bring in what the preset does without."""
+    name = params["preset"]
+    for key, purpose in preset.foreign.items():
+        if params[key] not in (None, 1 if key == "n_components" else None):
+            raise ValueError(
+                f"{key}={params[key]!r} is no parameter of preset={name!r}: it {purpose} of "
+                f"preset='default'; leave it at None, or choose that preset"
+            )
+    if preset.foreign and params["group"] == "tables":
+        raise ValueError(
+            f"group='tables' is not for preset={name!r}, whose groups are split nodes over "
+            "multi-leaves; choose preset='default' for tables"
+        )
 
 
 def resolve_binary(params: Mapping[str, Any]) -> BinarySettings | None:
@@ -113,9 +196,7 @@ def resolve_binary(params: Mapping[str, Any]) -> BinarySettings | None:
 
     It has no thresholds, no oracle and no split nodes, so it stands in for the default recipe only.
     """
-    preset = preset_of(params["preset"])
-    group = preset.group if params["group"] is None else params["group"]
-    if group != "tables" or params["oracle"] is not None or _thresholds(params, preset) != (0, 0):
+    if not _by_score(params):
         return None
     max_cells = _whole_or("max_cells", params["max_cells"], BINARY_MAX_CELLS)
     limits = Limits(
@@ -124,6 +205,27 @@ def resolve_binary(params: Mapping[str, Any]) -> BinarySettings | None:
         strengths=STRENGTHS if params["alpha"] is None else (float(params["alpha"]),),
     )
     return BinarySettings(params["n_components"], limits)
+
+
+def resolve_mixture(params: Mapping[str, Any], settings: Settings) -> MixtureSettings | None:
+    """Settings of the sum nodes by EM; None where thresholds or an oracle rule the branches."""
+    if not _by_score(params):
+        return None
+    limits = NetworkLimits(
+        max_parents=min(settings.max_parents, 2),
+        max_cells=settings.max_cells,
+        alpha=settings.alpha,
+        offsets=settings.offsets,
+    )
+    return MixtureSettings(params["n_components"], limits)
+
+
+def _by_score(params: Mapping[str, Any]) -> bool:
+    """Whether no threshold, oracle or split node is asked for, so that scores choose branches."""
+    preset = preset_of(params["preset"])
+    group = preset.group if params["group"] is None else params["group"]
+    plain = group == "tables" and params["oracle"] is None
+    return plain and _thresholds(params, preset) == (0, 0)
 
 
 def _thresholds(params: Mapping[str, Any], preset: Preset) -> tuple[float, float]:

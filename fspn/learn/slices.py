@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 from numba import njit
 
+from fspn.jit import patient
 from fspn.learn.dependence.rdc import Column
-from fspn.schema.domain import Domain, Variable
+from fspn.schema.domain import Domain
+from fspn.schema.variable import Variable
 
 MAX_LOOK_UP = 1_000_000
 
@@ -49,7 +51,7 @@ class Slice:
         """The same, as the oracles take it."""
         described = self.domain[variable]
         size = described.size if described.is_coded else 0
-        return Column(self.values(variable), size, described.kind != "unordered")
+        return Column(self.values(variable), size, described.is_ordered)
 
     def take(self, chosen: np.ndarray) -> Slice:
         """The rows of the slice at the given positions (or where a mask is true)."""
@@ -59,8 +61,9 @@ class Slice:
 
 def _encode(variable: Variable, column: pd.Series, small: np.dtype) -> np.ndarray:
     """The codes or reals of a column of the training table; integers by a look-up in one pass."""
-    whole = column.to_numpy() if column.dtype.kind in "iu" else np.empty(0)
-    if variable.kind == "ordered" and whole.dtype.kind in "iu":
+    whole = column.to_numpy() if isinstance(column.dtype, np.dtype) else np.empty(0)
+    plain = variable.kind == "ordered" and variable.cells is None and variable.missing is None
+    if plain and whole.dtype.kind in "iu" and not variable.has_labels:
         low, high = int(variable.values[0]), int(variable.values[-1])
         if high - low <= MAX_LOOK_UP:
             codes = np.zeros(high - low + 1, dtype=small)
@@ -70,6 +73,7 @@ def _encode(variable: Variable, column: pd.Series, small: np.dtype) -> np.ndarra
     return encoded.astype(small) if variable.is_coded else encoded
 
 
+@patient
 @njit(cache=True, nogil=True)
 def _look_up(values: np.ndarray, low: int, codes: np.ndarray) -> np.ndarray:
     found = np.empty(len(values), dtype=codes.dtype)

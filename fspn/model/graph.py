@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from heapq import heapify, heappop, heappush
 
 import numpy as np
@@ -63,15 +64,7 @@ def moral_graph(parents: Sequence[tuple[int, ...]]) -> list[set[int]]:
 
 def topological_order(parents: Sequence[tuple[int, ...]]) -> list[int]:
     """An order in which every variable follows its parents."""
-    waiting = [len(own) for own in parents]
-    children: list[list[int]] = [[] for _ in parents]
+    sorter = TopologicalSorter(dict.fromkeys(range(len(parents)), ()))
     for v, own in enumerate(parents):
-        for parent in own:
-            children[parent].append(v)
-    order = [v for v, count in enumerate(waiting) if count == 0]
-    for v in order:
-        for child in children[v]:
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                order.append(child)
-    return order
+        sorter.add(v, *own)
+    return list(sorter.static_order())

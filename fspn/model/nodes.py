@@ -200,15 +200,6 @@ def expand(node: TableSplit) -> Split:
     return Split(regions, leaves)
 
 
-def count_nodes(root: Node) -> int:
-    """The number of nodes.
-
-    A table counts as two, the split node and its family of multi-leaves, as a conditional table
-    of a Bayesian network counts as one in the paper.
-    """
-    return sum(2 if isinstance(node, TableSplit) else 1 for node in walk(root))
-
-
 def count_parameters(root: Node) -> int:
     """The number of free parameters: those of the leaves and tables, and the sum weights."""
     return sum(_own_parameters(node) for node in walk(root))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from fspn.model.cpt.backoff import BackoffTable
 from fspn.model.cpt.full import FullTable
 from fspn.model.leaves.base import bytes_of
-from fspn.model.leaves.independent import Independent
-from fspn.model.leaves.nested import Nested
 from fspn.model.nodes import MultiLeaf, Node, Split, Sum, TableSplit, UniLeaf, walk
 from fspn.schema.events import Codes, Region
 
@@ -24,9 +22,9 @@ def size_bytes(root: Node) -> int:
 
 def _own_bytes(node: Node) -> int:
     if isinstance(node, UniLeaf):
-        return POINTER + bytes_of(node.dist.state())
+        return POINTER + node.dist.size_bytes
     if isinstance(node, MultiLeaf):
-        return POINTER * len(node.variables) + _multivariate_bytes(node)
+        return POINTER * len(node.variables) + node.dist.size_bytes
     if isinstance(node, TableSplit):
         return POINTER * (1 + len(node.given)) + _table_bytes(node.cpt)
     if isinstance(node, Sum):
@@ -39,14 +37,6 @@ def _own_bytes(node: Node) -> int:
 def _table_bytes(cpt: BackoffTable | FullTable) -> int:
     levels = sum(bytes_of(level.state()) for level in cpt.levels)
     return levels if isinstance(cpt, FullTable) else levels + cpt.base.nbytes
-
-
-def _multivariate_bytes(node: MultiLeaf) -> int:
-    if isinstance(node.dist, Nested):
-        return size_bytes(node.dist.root)
-    if isinstance(node.dist, Independent):
-        return sum(bytes_of(part.state()) for part in node.dist.parts)
-    return bytes_of(node.dist.state())
 
 
 def _region_bytes(region: Region) -> int:

@@ -8,6 +8,9 @@ without a constraint is simply absent. The four forms of a constraint are
 - :class:`RealRange`: an interval of reals (open and closed sides have the same probability);
 - :class:`RealPoint`: a point, answered by the density.
 
+Before they are answered, events on a column whose cells hold more than one value each are kept as
+:class:`LineRanges`: what two events have in common is known of ranges, not of shares.
+
 A *cell* is one side of a region under a split node: :class:`Span`, :class:`Codes` or
 :class:`Interval`.
 """
@@ -179,7 +182,50 @@ class RealPoint:
         return ~np.isnan(self.values)
 
 
-Constraint = CodeRange | CodeWeights | RealRange | RealPoint
+@dataclass(frozen=True)
+class LineRanges:
+    """A union of disjoint closed ranges of a column's line per event.
+
+    Arguments:
+        lower: The lower ends, shape (n, k); a range is empty where they exceed the upper ones.
+        upper: The upper ends.
+        missing: Whether each event holds the missing state, too.
+        by_density: Which events are a point that counts by its density, where it has no mass.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    missing: np.ndarray
+    by_density: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    def take(self, rows: np.ndarray) -> LineRanges:
+        return LineRanges(
+            self.lower[rows], self.upper[rows], self.missing[rows], self.by_density[rows]
+        )
+
+    def meet(self, other: LineRanges) -> LineRanges:
+        """What both events of every pair hold."""
+        lower = np.maximum(self.lower[:, :, None], other.lower[:, None, :])
+        upper = np.minimum(self.upper[:, :, None], other.upper[:, None, :])
+        n = len(self)
+        return LineRanges(
+            lower.reshape(n, -1),
+            upper.reshape(n, -1),
+            self.missing & other.missing,
+            self.by_density | other.by_density,
+        )
+
+    def intersect(self, cell: Cell) -> CodeRange:
+        raise TypeError("ranges of a line must become cells before a model answers them")
+
+    def possible(self) -> np.ndarray:
+        return np.asarray((self.lower <= self.upper).any(axis=1) | self.missing)
+
+
+Constraint = CodeRange | CodeWeights | RealRange | RealPoint | LineRanges
 
 
 @dataclass(frozen=True)

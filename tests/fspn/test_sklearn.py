@@ -18,8 +18,6 @@ from fspn import FSPN
 from tests.fspn.sample_tables import PRESETS, chain, discrete, mixed
 
 EXPECTED_FAILURES = {
-    "check_fit_score_takes_y": "fit(X, domains=None, y=None): the second argument is the domains, "
-    "by the library's contract; a y in its place is ignored",
     "check_dtype_object": "a column of objects that are neither strings nor numbers is a "
     "ValueError that names the column, like every other bad column",
 }

@@ -1,7 +1,9 @@
 """Rules that turn numbers into verdicts.
 
 A pair is one other model on one dataset; its ratio is the other model's value divided by FSPN's, so
-above 1 FSPN is better.
+above 1 FSPN is better. Where the values of single queries are recorded, a pair is better or worse
+by its interval, corrected for the number of pairs (:mod:`experiments.report.statistics`); where
+there is one number each, by more than one percent.
 """
 
 from __future__ import annotations
@@ -9,13 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from experiments.report.claims.ledger import Evidence, Finding, Test, Verdict
 from experiments.report.names import LEVELS, MEASURES, OPPONENTS, label
+from experiments.report.statistics import LEVEL, Comparison, holm
 from experiments.report.tables.writing import readable
 
-# Within one percent counts as equal.
+# Without an interval, within one percent counts as equal.
 EQUAL = 0.01
 # A claimed maximum was rounded in the paper.
 ROUNDING = 0.95
@@ -28,9 +32,16 @@ class Pair:
     level: float
     model: str
     ratio: float
+    comparison: Comparison | None = None
 
     def __str__(self) -> str:
-        return f"{readable(self.ratio)}× ({label(self.model)}, RDC {self.level:g})"
+        return f"{readable(self.ratio)}×{self._interval} ({label(self.model)}, RDC {self.level:g})"
+
+    @property
+    def _interval(self) -> str:
+        if self.comparison is None:
+            return ""
+        return f" [{readable(self.comparison.low)}, {readable(self.comparison.high)}]"
 
 
 @dataclass(frozen=True)
@@ -40,15 +51,29 @@ class Pairs:
     found: tuple[Pair, ...]
     gaps: tuple[str, ...]
 
-    @property
+    @cached_property
     def better(self) -> list[Pair]:
-        """Pairs in which FSPN is better by more than the tolerance."""
-        return [pair for pair in self.found if pair.ratio > 1 + EQUAL]
+        """Pairs in which FSPN is better, by the interval or else by more than the tolerance."""
+        return [pair for pair in self._different if pair.ratio > 1]
+
+    @cached_property
+    def worse(self) -> list[Pair]:
+        """Pairs in which FSPN is worse, by the interval or else by more than the tolerance."""
+        return [pair for pair in self._different if pair.ratio < 1]
 
     @property
-    def worse(self) -> list[Pair]:
-        """Pairs in which FSPN is worse by more than the tolerance."""
-        return [pair for pair in self.found if pair.ratio < 1 - EQUAL]
+    def draws(self) -> int:
+        """The fewest dataset draws behind an interval; 0 where there is none."""
+        return min((p.comparison.draws for p in self.found if p.comparison), default=0)
+
+    @cached_property
+    def _different(self) -> list[Pair]:
+        adjusted = iter(holm([p.comparison.p for p in self.found if p.comparison]))
+        return [
+            pair
+            for pair in self.found
+            if (next(adjusted) < LEVEL if pair.comparison else abs(pair.ratio - 1) > EQUAL)
+        ]
 
 
 def pairs(
@@ -57,10 +82,7 @@ def pairs(
     """FSPN against `models` on `levels` by one measure."""
     found, gaps = [], []
     for model in models:
-        ratios = [
-            Pair(x, model, evidence.numbers.ratio(x, model, evidence.subject, measure))
-            for x in levels
-        ]
+        ratios = [_pair(evidence, x, model, measure) for x in levels]
         known = [pair for pair in ratios if math.isfinite(pair.ratio)]
         found += known
         if not known:
@@ -69,6 +91,12 @@ def pairs(
             absent = [f"{pair.level:g}" for pair in ratios if pair not in known]
             gaps.append(f"{label(model)} not measured at RDC {', '.join(absent)}")
     return Pairs(tuple(found), tuple(gaps))
+
+
+def _pair(evidence: Evidence, level: float, model: str, measure: str) -> Pair:
+    numbers, subject = evidence.numbers, evidence.subject
+    comparison = numbers.compare(level, model, subject, measure)
+    return Pair(level, model, numbers.ratio(level, model, subject, measure), comparison)
 
 
 def untested(gaps: Sequence[str]) -> Finding:
@@ -80,8 +108,10 @@ def count(tested: Pairs) -> str:
     """In how many pairs FSPN is better, equal, worse; and the worst one."""
     better, worse, total = len(tested.better), len(tested.worse), len(tested.found)
     words = (
-        f"better in {better} of {total} pairs, equal in {total - better - worse}, worse in {worse}"
+        f"better in {better} of {total} pairs, tied in {total - better - worse}, worse in {worse}"
     )
+    if tested.draws:
+        words += f" ({tested.draws} dataset draw{'s' * (tested.draws > 1)} each)"
     if worse:
         words += "; worst: " + str(min(tested.found, key=lambda pair: pair.ratio))
     return words
@@ -97,7 +127,7 @@ def by_count(better: int, worse: int) -> Verdict:
 def always_better(
     measures: Sequence[str], models: Sequence[str] = OPPONENTS, levels: Sequence[float] = LEVELS
 ) -> Test:
-    """FSPN is better than each of `models` on each level, by every measure (1% counts as equal)."""
+    """FSPN is better than each of `models` on each level, by every measure; ties do not count."""
 
     def test(evidence: Evidence) -> Finding:
         tested = {m: pairs(evidence, m, models, levels) for m in measures}

@@ -85,7 +85,7 @@ def build(sources: Sources) -> Report:
 
 def judge(rows: Rows, paper: Paper) -> tuple[Entry, ...]:
     """The ledger: every claim by the paper's numbers and by ours."""
-    numbers = ours(rows.main("sparse"))
+    numbers = ours(rows.main("sparse"), rows.queries if len(rows.queries) else None)
     benchmark = benchmark_rows(rows.table)
     published = Evidence(
         paper.numbers, "fspn", by_the_paper(paper), fit_published(paper.numbers), Checks()

@@ -18,10 +18,6 @@ STUDIES = ("reference", "reproduce", "smooth")  # a later one counts where two h
 SUBJECT = "fspn"
 LEARNED = ("mspn", "bn_dag", "bn_tree", "fspn_paper")
 MOST_MEAN, MOST_P95 = 1.5, 2.0
-HEADER = (
-    *("dataset", "seed", "FSPN", "floor", "ratio", "p95 ratio", "floored"),
-    *("best other", "its KL"),
-)
 
 
 @dataclass(frozen=True)

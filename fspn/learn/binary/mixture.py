@@ -18,6 +18,7 @@ import numpy as np
 from numba import njit
 from scipy.special import logsumexp
 
+from fspn.jit import patient
 from fspn.learn.binary.rows import CERTAIN, BinaryRows
 from fspn.learn.binary.structure import BinaryNetwork, Limits, learn_structure
 
@@ -118,6 +119,7 @@ def log_likelihood(network: BinaryNetwork, cells: np.ndarray) -> np.ndarray:
     return out
 
 
+@patient
 @njit(cache=True, nogil=True)
 def _sum_rows(
     cells: np.ndarray,

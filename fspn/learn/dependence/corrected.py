@@ -15,6 +15,7 @@ from numba import njit
 from scipy.special import chdtrc
 from scipy.stats import chi2
 
+from fspn.jit import patient
 from fspn.learn.dependence.base import Bits, Column, pairwise, phi_matrix
 from fspn.learn.network.counting import code_counts
 
@@ -129,6 +130,7 @@ def _corrected(x: Pooling, y: Pooling, level: float) -> float:
     return _unbiased(_maximal_correlation(table, p, q), x.size, y.size, len(x.values))
 
 
+@patient
 @njit(cache=True, nogil=True)
 def _grouped_table(
     first: np.ndarray,
@@ -144,6 +146,7 @@ def _grouped_table(
     return table
 
 
+@patient
 @njit(cache=True, nogil=True)
 def _g_statistic(table: np.ndarray, p: np.ndarray, q: np.ndarray) -> float:
     r""":math:`G = 2 \sum_{ij} n_{ij} \ln (n_{ij} n / p_i q_j)`."""
@@ -160,6 +163,7 @@ def _unbiased(rho: float, r: int, c: int, n: float) -> float:
     return float(np.sqrt(max((rho**2 - bias) / (1 - bias), 1e-12)))
 
 
+@patient
 @njit(cache=True, nogil=True)
 def _maximal_correlation(table: np.ndarray, p: np.ndarray, q: np.ndarray) -> float:
     """The second singular value of the scaled table, by power iteration without the first pair."""

@@ -9,10 +9,13 @@ from math import prod
 import numpy as np
 from numba import njit
 
+from fspn.jit import patient
+
 MAX_DENSE_CELLS = 50_000_000
 MAX_COUNTED_CELLS = 16_000_000
 
 
+@patient
 @njit(cache=True, nogil=True)
 def contingency(first: np.ndarray, second: np.ndarray, n_first: int, n_second: int) -> np.ndarray:
     """The table of counts of two columns of codes."""
@@ -22,6 +25,7 @@ def contingency(first: np.ndarray, second: np.ndarray, n_first: int, n_second: i
     return table
 
 
+@patient
 @njit(cache=True, nogil=True)
 def code_counts(codes: np.ndarray, size: int) -> np.ndarray:
     """The rows of every code; numpy's own count makes a copy of small integers."""
@@ -31,6 +35,7 @@ def code_counts(codes: np.ndarray, size: int) -> np.ndarray:
     return counts
 
 
+@patient
 @njit(cache=True, nogil=True)
 def _dense_ranks(
     first: np.ndarray, second: np.ndarray, n_second: int, size: int
@@ -116,6 +121,7 @@ def count_filled(columns: Sequence[np.ndarray], sizes: Sequence[int]) -> Filled:
 _ONE_ROW = np.zeros(0, dtype=np.uint8)
 
 
+@patient
 @njit(cache=True, nogil=True)
 def _fill(
     first: np.ndarray,
@@ -139,6 +145,7 @@ def _fill(
     return n_touched
 
 
+@patient
 @njit(cache=True, nogil=True)
 def _take_out(table: np.ndarray, keys: np.ndarray) -> np.ndarray:
     counts = np.empty(len(keys), dtype=np.int64)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from fspn.jit import patient
 from fspn.learn.network.cell_counts import ParentCells, TableCounts
 
 MAX_OFFSETS = 512
@@ -117,6 +118,7 @@ class Laws:
         return float(filled @ np.log(filled / n) - paid)
 
 
+@patient
 @njit(cache=True, nogil=True)
 def _residual_counts(
     residuals: np.ndarray, counts: np.ndarray, limit: int

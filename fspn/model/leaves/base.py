@@ -1,65 +1,126 @@
-"""What every leaf family must offer: one protocol for one variable, one for several.
+"""What every leaf family offers: one base class for one variable, one for several.
 
-A family is dropped in by writing a class with these methods and naming it in
-:data:`fspn.io.model_file.FAMILIES`; nothing else in the package knows the families by name.
+A family is a subclass that :func:`fspn.model.leaves.registry.register` knows; nothing else in the
+package lists the families. What a subclass must write is abstract here; the rest (how it is
+validated, drawn, compiled, learned) has a default that holds for any family.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from fspn.model.leaves.checks import total_fault
+from fspn.schema.events import CodeRange, Events, RealRange
+
 if TYPE_CHECKING:
-    from fspn.schema.events import Constraint, Events
+    from fspn.model.nodes import Node
+    from fspn.schema.domain import Variable
+    from fspn.schema.events import Constraint
 
 State = Mapping[str, np.ndarray]
 
 
-@runtime_checkable
-class Univariate(Protocol):
-    """The distribution of one variable."""
+class Family(ABC):
+    """What a stored distribution is: named arrays, and the way back from them."""
 
     family: ClassVar[str]
 
-    def log_probability(self, constraint: Constraint) -> np.ndarray:
-        r""":math:`\ln \Pr(X \in R)` (the log-density for a point of reals), one per event."""
-        ...
-
-    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """``n`` codes or reals."""
-        ...
-
     @property
-    def n_parameters(self) -> int: ...
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """The number of free parameters."""
 
+    @abstractmethod
     def state(self) -> State:
         """The arrays that define the distribution: what is stored, and what is counted."""
-        ...
 
     @classmethod
-    def from_state(cls, state: State) -> Univariate: ...
+    def from_state(cls, state: State) -> Family:
+        """The distribution of such arrays."""
+        raise TypeError(f"{cls.__name__} holds other distributions and is stored part by part")
 
-
-@runtime_checkable
-class Multivariate(Protocol):
-    """The joint distribution of several variables."""
-
-    family: ClassVar[str]
-
-    def log_probability(self, events: Events, scope: tuple[int, ...]) -> np.ndarray:
-        r""":math:`\ln \Pr(X_{scope} \in E)`, one per event."""
-        ...
-
-    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """``n`` rows of codes or reals, one column per variable of the scope."""
-        ...
+    def summary(self) -> str:
+        """A few words for pictures."""
+        return self.family.replace("_", " ")
 
     @property
-    def n_parameters(self) -> int: ...
+    def size_bytes(self) -> int:
+        """The bytes of the arrays that are stored."""
+        return bytes_of(self.state())
 
-    def state(self) -> State: ...
+
+class Univariate(Family):
+    """The distribution of one variable, coded or real."""
+
+    coded: ClassVar[bool] = False
+    """Whether the family is over codes; else it is over reals."""
+
+    @abstractmethod
+    def log_probability(self, constraint: Constraint) -> np.ndarray:
+        r""":math:`\ln \Pr(X \in R)` (the log-density for a point of reals), one per event."""
+
+    @abstractmethod
+    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """``n`` codes or reals."""
+
+    @classmethod
+    def fit_reals(cls, values: np.ndarray, alpha: float) -> Univariate | None:
+        """Learn from reals; None = the family is not learned. The lowest BIC of all wins."""
+        return None
+
+    def pmf(self) -> np.ndarray | None:
+        """The kernel form, the probabilities of all codes; None = the reference answers."""
+        return None
+
+    def faults(self, variable: Variable) -> Iterator[str]:
+        """What is wrong with it as a distribution of ``variable``, a sentence each."""
+        codes = np.arange(variable.size)
+        line = RealRange(np.array([-np.inf]), np.array([np.inf]))
+        everything = CodeRange(codes, codes) if variable.is_coded else line
+        mass = float(np.exp(self.log_probability(everything)).sum())
+        yield from total_fault(mass, f"the probabilities of {variable.name!r}")
+
+
+class Multivariate(Family):
+    """The joint distribution of several variables."""
+
+    @abstractmethod
+    def log_probability(self, events: Events, scope: tuple[int, ...]) -> np.ndarray:
+        r""":math:`\ln \Pr(X_{scope} \in E)`, one per event."""
+
+    @abstractmethod
+    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """``n`` rows of codes or reals, one column per variable of the scope."""
+
+    @classmethod
+    def fit_codes(
+        cls, codes: np.ndarray, sizes: Sequence[int], alpha: float
+    ) -> Multivariate | None:
+        """Learn from rows of codes; None = the family is not learned."""
+        return None
+
+    def as_node(self, scope: tuple[int, ...]) -> Node | None:
+        """The kernel form, nodes that mean the same; None = the reference answers."""
+        return None
+
+    def faults(self, scope: tuple[int, ...], variables: Sequence[Variable]) -> Iterator[str]:
+        """What is wrong with it as a distribution of ``variables``, a sentence each."""
+        mass = float(np.exp(self.log_probability(Events(1, {}), scope))[0])
+        yield from total_fault(mass, "the probabilities")
+
+
+def leaf_faults(dist: Univariate, variable: Variable) -> Iterator[str]:
+    """What is wrong with a leaf of one variable: numbers, kind, then what its family checks."""
+    if not all(np.isfinite(array).all() for array in dist.state().values()):
+        yield "a parameter is not a finite number"
+    elif dist.coded != variable.is_coded:
+        yield f"the leaf family {dist.family!r} does not fit {variable.name!r}"
+    else:
+        yield from dist.faults(variable)
 
 
 def log_of(probability: np.ndarray) -> np.ndarray:

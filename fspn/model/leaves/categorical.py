@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from fspn.model.leaves.base import State, log_of
+from fspn.model.leaves.base import State, Univariate, log_of
+from fspn.model.leaves.registry import register
 from fspn.schema.events import CodeRange, CodeWeights, Constraint
 
+if TYPE_CHECKING:
+    from fspn.schema.domain import Variable
 
+
+@register
 @dataclass(frozen=True)
-class Categorical:
+class Categorical(Univariate):
     r"""A distribution over codes, :math:`\Pr(X = k) = p_k`.
 
     Arguments:
@@ -22,6 +28,7 @@ class Categorical:
 
     p: np.ndarray
     family: ClassVar[str] = "categorical"
+    coded: ClassVar[bool] = True
 
     @classmethod
     def fit(cls, codes: np.ndarray, size: int, alpha: float) -> Categorical:
@@ -55,6 +62,15 @@ class Categorical:
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         return rng.choice(len(self.p), size=n, p=self.p / self.p.sum()).astype(np.int32)
+
+    def pmf(self) -> np.ndarray:
+        return self.p
+
+    def faults(self, variable: Variable) -> Iterator[str]:
+        if len(self.p) != variable.size:
+            yield f"{len(self.p)} probabilities for the {variable.size} codes of {variable.name!r}"
+        else:
+            yield from super().faults(variable)
 
     @property
     def n_parameters(self) -> int:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 from scipy.special import logsumexp, ndtr
 
 from fspn.model.leaves.base import State, Univariate, log_of
+from fspn.model.leaves.checks import share_faults
+from fspn.model.leaves.registry import learned_from_reals, register
 from fspn.schema.events import Constraint, RealPoint, RealRange
+
+if TYPE_CHECKING:
+    from fspn.schema.domain import Variable
+
+U = TypeVar("U", bound=Univariate)
 
 MAX_FIT_ROWS = 5_000
 MAX_COMPONENTS = 4
@@ -17,8 +25,9 @@ EM_STEPS = 40
 HISTOGRAM_BINS = (8, 16, 32, 64)
 
 
+@register
 @dataclass(frozen=True)
-class GaussianMixture:
+class GaussianMixture(Univariate):
     r"""A density :math:`p(x) = \sum_j w_j \, N(x; \mu_j, \sigma_j)`."""
 
     weights: np.ndarray
@@ -61,9 +70,26 @@ class GaussianMixture:
     def from_state(cls, state: State) -> GaussianMixture:
         return cls(state["weights"], state["means"], state["scales"])
 
+    @classmethod
+    def fit_reals(cls, values: np.ndarray, alpha: float) -> GaussianMixture:
+        distinct = len(np.unique(values))
+        sizes = [k for k in range(2, MAX_COMPONENTS + 1) if distinct > 3 * k]
+        return _lowest_bic(
+            [_single_gaussian(values), *(_mixture(values, k) for k in sizes)], values
+        )
 
+    def faults(self, variable: Variable) -> Iterator[str]:
+        if not len(self.weights) == len(self.means) == len(self.scales):
+            yield "a Gaussian mixture with unequal numbers of weights, means and scales"
+        elif not (self.scales > 0).all():
+            yield "a Gaussian whose scale is not positive"
+        else:
+            yield from share_faults(self.weights, "the weights of the Gaussians")
+
+
+@register
 @dataclass(frozen=True)
-class Histogram:
+class Histogram(Univariate):
     r"""A piecewise constant density, with a thin Gaussian so that no value is impossible.
 
     :math:`p(x) = (1 - \epsilon) \sum_k m_k 1[x \in bin_k] / |bin_k| + \epsilon N(x)`.
@@ -113,18 +139,51 @@ class Histogram:
         tail = GaussianMixture(np.ones(1), np.array([mean]), np.array([scale]))
         return cls(state["edges"], state["mass"], tail, float(weight))
 
+    @classmethod
+    def fit_reals(cls, values: np.ndarray, alpha: float) -> Histogram | None:
+        distinct = len(np.unique(values))
+        fits = [_histogram(values, bins, alpha) for bins in HISTOGRAM_BINS if distinct > bins]
+        return _lowest_bic(fits, values) if fits else None
+
+    def faults(self, variable: Variable) -> Iterator[str]:
+        if len(self.edges) != len(self.mass) + 1 or not (np.diff(self.edges) > 0).all():
+            yield "the edges of a histogram do not fit its bins or do not increase"
+        elif not 0 <= self.tail_weight < 1:
+            yield f"the tail weight {self.tail_weight:g} of a histogram is not in [0, 1)"
+        else:
+            yield from share_faults(self.mass, "the bins of a histogram")
+            yield from self.tail.faults(variable)
+
 
 def fit_continuous(values: np.ndarray, alpha: float, seed: int) -> Univariate:
-    """The Gaussian mixture or histogram with the lowest BIC."""
-    values = np.asarray(values, dtype=np.float64)
-    if len(values) > MAX_FIT_ROWS:
-        chosen = np.random.default_rng(seed).choice(len(values), MAX_FIT_ROWS, replace=False)
-        values = values[np.sort(chosen)]
-    candidates: list[Univariate] = [_single_gaussian(values)]
-    distinct = len(np.unique(values))
-    candidates += [_mixture(values, k) for k in range(2, MAX_COMPONENTS + 1) if distinct > 3 * k]
-    candidates += [_histogram(values, bins, alpha) for bins in HISTOGRAM_BINS if distinct > bins]
+    """The distribution of the lowest BIC, among the registered families of reals."""
+    values = _some(values, seed)
+    candidates = [family.fit_reals(values, alpha) for family in learned_from_reals()]
+    return _lowest_bic([fitted for fitted in candidates if fitted is not None], values)
+
+
+def _lowest_bic(candidates: Sequence[U], values: np.ndarray) -> U:
     return min(candidates, key=lambda candidate: _bic(candidate, values))
+
+
+def fit_family(family: type[Univariate], values: np.ndarray, alpha: float, seed: int) -> Univariate:
+    """One family; a single Gaussian where it cannot be fitted."""
+    values = _some(values, seed)
+    return family.fit_reals(values, alpha) or _single_gaussian(values)
+
+
+def fit_gaussians(values: np.ndarray, alpha: float, seed: int) -> Univariate:
+    """The Gaussian mixture with the lowest BIC, as Section 5 has it; nothing is smoothed."""
+    return fit_family(GaussianMixture, values, alpha, seed)
+
+
+def _some(values: np.ndarray, seed: int) -> np.ndarray:
+    """All values, or a sample where there are many."""
+    values = np.asarray(values, dtype=np.float64)
+    if len(values) <= MAX_FIT_ROWS:
+        return values
+    chosen = np.random.default_rng(seed).choice(len(values), MAX_FIT_ROWS, replace=False)
+    return values[np.sort(chosen)]
 
 
 def _bic(candidate: Univariate, values: np.ndarray) -> float:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from fspn.model.leaves.base import State, Univariate
+from fspn.model.leaves.base import Multivariate, State, Univariate, leaf_faults
 from fspn.schema.events import Events
+
+if TYPE_CHECKING:
+    from fspn.schema.domain import Variable
 
 
 @dataclass(frozen=True)
-class Independent:
+class Independent(Multivariate):
     r"""Univariate distributions side by side, :math:`\Pr(h) = \prod_i \Pr(h_i)`."""
 
     parts: tuple[Univariate, ...]
@@ -35,3 +39,14 @@ class Independent:
 
     def state(self) -> State:
         return {}
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(part.size_bytes for part in self.parts)
+
+    def summary(self) -> str:
+        return ", ".join(sorted({part.summary() for part in self.parts}))
+
+    def faults(self, scope: tuple[int, ...], variables: Sequence[Variable]) -> Iterator[str]:
+        for part, variable in zip(self.parts, variables, strict=True):
+            yield from leaf_faults(part, variable)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from fspn.model.leaves.base import State, log_of
+from fspn.model.leaves.base import Multivariate, State, leaf_faults, log_of
 from fspn.model.leaves.categorical import Categorical
+from fspn.model.leaves.checks import share_faults
+from fspn.model.leaves.registry import register
 from fspn.schema.events import CodeRange, CodeWeights, Events
+
+if TYPE_CHECKING:
+    from fspn.schema.domain import Variable
 
 CHUNK_CELLS = 4_000_000
 
 
+@register
 @dataclass(frozen=True)
-class SparseJoint:
+class SparseJoint(Multivariate):
     r"""The distinct rows with their weights, mixed with the product of the marginals.
 
     .. math:: \Pr(h) = (1 - \epsilon) \, w(h) + \epsilon \prod_i \Pr(h_i)
@@ -52,6 +59,10 @@ class SparseJoint:
         dtype = np.uint8 if max(sizes) <= 256 else np.uint16 if max(sizes) <= 65536 else np.int32
         return cls(rows.astype(dtype), counts / counts.sum(), marginals, epsilon, left_out)
 
+    @classmethod
+    def fit_codes(cls, codes: np.ndarray, sizes: Sequence[int], alpha: float) -> SparseJoint:
+        return cls.fit(codes, list(sizes), alpha)
+
     def log_probability(self, events: Events, scope: tuple[int, ...]) -> np.ndarray:
         step = max(1, CHUNK_CELLS // max(len(self.rows), 1))
         parts = [
@@ -82,6 +93,28 @@ class SparseJoint:
     @cached_property
     def n_parameters(self) -> int:
         return len(self.weights) + sum(marginal.n_parameters for marginal in self.marginals)
+
+    def summary(self) -> str:
+        return f"sparse table, {len(self.weights)} rows"
+
+    def faults(self, scope: tuple[int, ...], variables: Sequence[Variable]) -> Iterator[str]:
+        sizes = np.array([variable.size for variable in variables])
+        if not all(variable.is_coded for variable in variables):
+            yield "a sparse joint table over a continuous variable"
+        elif self.rows.shape != (len(self.weights), len(sizes)) or len(self.marginals) != len(
+            sizes
+        ):
+            yield "a sparse joint table whose rows, weights and marginals do not fit"
+        elif not ((self.rows >= 0) & (self.rows < sizes)).all():
+            yield "a sparse joint table with codes outside the domain"
+        elif not (np.diff(self.rows[:, 0].astype(np.int64)) >= 0).all():
+            yield "a sparse joint table whose rows are not sorted"
+        elif not 0 <= self.epsilon <= 1:
+            yield f"the share {self.epsilon:g} of a sparse joint table is not in [0, 1]"
+        else:
+            yield from share_faults(self.weights, "the weights of a sparse joint table")
+            for marginal, variable in zip(self.marginals, variables, strict=True):
+                yield from leaf_faults(marginal, variable)
 
     def state(self) -> State:
         lengths = np.array([len(marginal.p) for marginal in self.marginals], dtype=np.int32)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from fspn.model.infer import log_probability
-from fspn.model.leaves.base import State
-from fspn.model.nodes import Node, count_parameters
+from fspn.model.leaves.base import Multivariate, State
+from fspn.model.nodes import Node, count_parameters, walk
 from fspn.model.sample import sample_columns
+from fspn.model.size import size_bytes
 from fspn.schema.events import Events
+
+if TYPE_CHECKING:
+    from fspn.schema.domain import Variable
 
 
 @dataclass(frozen=True)
-class Nested:
+class Nested(Multivariate):
     r"""An FSPN over the leaf's own variables, such as a Chow-Liu tree or a mixture.
 
     Section 3 leaves open how a multi-leaf keeps :math:`\Pr(H)`; a small FSPN is the form that
@@ -38,3 +43,17 @@ class Nested:
 
     def state(self) -> State:
         return {}
+
+    @property
+    def size_bytes(self) -> int:
+        return size_bytes(self.root)
+
+    def as_node(self, scope: tuple[int, ...]) -> Node:
+        return self.root
+
+    def summary(self) -> str:
+        return f"an FSPN of {sum(1 for _ in walk(self.root))} nodes"
+
+    def faults(self, scope: tuple[int, ...], variables: Sequence[Variable]) -> Iterator[str]:
+        if self.root.scope != frozenset(scope):
+            yield "the FSPN inside is over other variables than the leaf"

@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 
 from experiments.study.config import ConfigError, read_job, read_plan
 from experiments.study.execute import without_repeats
+from experiments.study.executors import read_executor
 from experiments.study.overrides import key_of, variant_of
 from experiments.study.plan import compose_jobs, conf_dir, expand
 from tests.experiments.tiny import OVERRIDES
@@ -61,12 +62,11 @@ def test_every_other_choice_composes(hydra, monkeypatch, group, name):
     assert (job.tracking_uri is None) == (name == "none")
 
 
-@pytest.mark.parametrize("launcher", [*names("hydra/launcher"), "submitit_local"])
-def test_every_launcher_composes(hydra, launcher):
-    config = compose(
-        "config", overrides=[*OVERRIDES, f"hydra/launcher={launcher}"], return_hydra_config=True
-    )
-    assert "Launcher" in config.hydra.launcher["_target_"]
+@pytest.mark.parametrize("executor", names("executor"))
+def test_every_executor_composes(hydra, executor):
+    config = compose("config", overrides=[*OVERRIDES, f"executor={executor}"])
+    assert read_executor(config).kind == executor
+    assert read_job(config, [f"executor={executor}"]).label == "rdc_07/independent/0"
 
 
 @pytest.mark.parametrize("experiment", names("experiment"))

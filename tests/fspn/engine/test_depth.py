@@ -13,6 +13,7 @@ from fspn.draw import draw
 from fspn.engine.compile import compile_fspn
 from fspn.engine.engine import Engine
 from fspn.io.model_file import load_model, save_model
+from fspn.model.counting import count_nodes
 from fspn.model.cpt.full import FullTable
 from fspn.model.infer import log_probability
 from fspn.model.leaves.categorical import Categorical
@@ -25,7 +26,6 @@ from fspn.model.nodes import (
     Split,
     TableSplit,
     UniLeaf,
-    count_nodes,
     count_parameters,
 )
 from fspn.model.sample import sample_columns

@@ -30,12 +30,19 @@ from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
 from fspn.model.leaves.nested import Nested
 from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, TableSplit, UniLeaf
-from fspn.schema.domain import Bins, Domain, Variable
+from fspn.schema.cells import Cells
+from fspn.schema.domain import Domain, Variable
 from fspn.schema.events import Codes, Interval, Span
 from fspn.validate import ModelError
 from tests.fspn import paper_example
 from tests.random_models import ModelMaker, point_events
 
+CELLS = Cells(
+    np.array([-np.inf, -1.0, 0.0, 0.0, 1.0]),
+    np.array([-1.0, 0.0, 0.0, 1.0, np.inf]),
+    np.array([0.1, 5.0, 40.0, 7.0, 0.1]),
+    np.array([0, 2, 3]),
+)
 GAUSS = GaussianMixture(np.array([0.25, 0.75]), np.array([-1.0, 2.0]), np.array([0.5, 3.0]))
 
 
@@ -53,7 +60,7 @@ def everything() -> tuple[Domain, Node]:
             Variable(("a", 1), "ordered", np.array([0.5, 1.5, 2.5])),
             Variable(7, "unordered", labels("é", "z", "\ud800")),
             Variable("mixed", "unordered", labels(False, True, 3, 0.25, "x")),
-            Variable("binned", "continuous", bins=Bins(np.array([0.0, 1.0]), GAUSS)),
+            Variable("binned", "continuous", cells=CELLS),
             Variable("real", "continuous"),
             Variable("bars", "continuous"),
         )

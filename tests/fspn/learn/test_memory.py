@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from fspn import FSPN
-from fspn.engine.engine import TooWide
+from fspn.engine.limits import TooWide
 from fspn.learn.dependence.rdc import RDC, Column, Corrected
 from tests.fspn.sample_tables import PRESETS, chain, discrete
 

@@ -20,8 +20,8 @@ from fspn.learn.partition import (
     row_features,
 )
 from fspn.learn.slices import Slice
-from fspn.schema.domain import infer_domain
 from fspn.schema.events import Codes, Interval, Span
+from fspn.schema.infer import infer_domain
 
 
 def rng(seed: int = 0) -> np.random.Generator:

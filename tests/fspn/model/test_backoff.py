@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fspn.io.model_file import FAMILIES
+from fspn.io.model_file import TABLES
 from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw, Rows, row_keys, shrink
 from fspn.model.cpt.full import FullTable
 from fspn.model.nodes import TableSplit, expand
@@ -97,7 +97,7 @@ def test_offset_level_formula() -> None:
 
 
 def test_offset_state() -> None:
-    again = FAMILIES["offset"].from_state(offset_level().state())
+    again = TABLES["offset"].from_state(offset_level().state())
     np.testing.assert_array_equal(again.child_values, offset_level().child_values)
     assert again.sizes == (3, 2)
     assert again.epsilon == 0.1

@@ -10,13 +10,13 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import chisquare, kstest, norm
 
-from fspn.io.model_file import FAMILIES
 from fspn.model.leaves.base import Multivariate, Univariate
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.continuous import GaussianMixture, Histogram, fit_continuous
 from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
 from fspn.model.leaves.nested import Nested
+from fspn.model.leaves.registry import family_named
 from fspn.model.nodes import Product, Sum, UniLeaf
 from fspn.schema.events import CodeRange, CodeWeights, Events, RealPoint, RealRange
 
@@ -216,7 +216,7 @@ def test_a_fitted_table_gives_unseen_rows_a_share() -> None:
 
 @pytest.mark.parametrize("dist", [A, MIXTURE, BARS, BARE, JOINT], ids=lambda d: d.family)
 def test_states_define_the_leaf(dist: Any) -> None:
-    again = FAMILIES[dist.family].from_state(dist.state())
+    again = family_named(dist.family).from_state(dist.state())
     for name, array in dist.state().items():
         np.testing.assert_array_equal(again.state()[name], array)
     assert again.n_parameters == dist.n_parameters

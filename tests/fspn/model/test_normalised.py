@@ -21,7 +21,7 @@ def all_states(columns: list[str]) -> pd.DataFrame:
 
 def fitted(table: pd.DataFrame, preset: str) -> FSPN:
     domains = {c: [0, 1] for c in table.columns}
-    return FSPN(preset=preset, random_state=0).fit(table, domains)
+    return FSPN(preset=preset, random_state=0).fit(table, domains=domains)
 
 
 def check(model: FSPN, columns: list[str]) -> None:

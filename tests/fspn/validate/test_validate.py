@@ -17,7 +17,8 @@ from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
 from fspn.model.leaves.nested import Nested
 from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, TableSplit, UniLeaf
-from fspn.schema.domain import Bins, Domain, Variable
+from fspn.schema.cells import Cells
+from fspn.schema.domain import Domain, Variable
 from fspn.schema.events import Cell, Codes, Interval, Region, Span
 from fspn.validate import ModelError, validate
 from fspn.validate.tiling import tiling_fault
@@ -296,6 +297,11 @@ def test_faults_are_named(name: str) -> None:
         validate(root, DOMAIN)
 
 
+def _cells(points: list[float]) -> Cells:
+    place = np.array(points)
+    return Cells(place, place, np.ones(len(points)), np.arange(len(points)))
+
+
 @pytest.mark.parametrize(
     ("variable", "message"),
     [
@@ -303,7 +309,8 @@ def test_faults_are_named(name: str) -> None:
         (Variable("a", "ordered"), "no values"),
         (Variable("a", "unordered", np.array(["x", "x"], dtype=object)), "occurs twice"),
         (Variable("a", "fuzzy", np.arange(2)), "unknown kind"),  # type: ignore[arg-type]
-        (Variable("a", "continuous", bins=Bins(np.array([2.0, 1.0]), REAL.dist)), "cuts"),
+        (Variable("a", "continuous", cells=_cells([2.0, 1.0])), "not in order"),
+        (Variable("a", "ordered", np.arange(2), missing=1.5), "share of missing"),
     ],
 )
 def test_faults_of_a_domain(variable: Variable, message: str) -> None:

@@ -1,0 +1,138 @@
+"""The first minute of an installation: kernels are compiled beside the program that asks.
+
+Compiling the kernels takes about a minute, once per installation; from then on they come out of
+numba's cache. Until they are there, a second process compiles them (``python -m fspn.warm``) and
+:mod:`fspn.engine.interpret` answers. ``FSPN_KERNELS=wait`` in the environment (:mod:`fspn.jit`)
+switches this off: the first call then compiles what it needs and waits.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from time import monotonic
+from typing import Any
+
+import numba
+import numpy as np
+
+from fspn.engine.limits import TooWide
+from fspn.jit import MODE, is_cached, mode
+from fspn.schema.events import Events
+
+CHUNK = 8
+PATIENCE = 3.0
+CHECK_EVERY = 0.2
+
+Call = tuple[Any, Sequence[Any]]
+"""A kernel and arguments of the types that it will be called with."""
+
+
+class KernelsCompile(UserWarning):
+    """An answer takes longer because kernels are still being compiled."""
+
+
+class Compilation:
+    """A process that compiles all kernels into numba's cache; started when first asked for."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._failed = False
+
+    def is_running(self) -> bool:
+        """Whether kernels are being compiled; starts the process where there was none."""
+        if self._process is None and not self._failed:
+            try:
+                self._process = _start()
+            except OSError:
+                self._failed = True
+        return self._process is not None and self._process.poll() is None
+
+    def wait(self) -> None:
+        """Until it has ended."""
+        if self.is_running() and self._process is not None:
+            self._process.wait()
+
+
+COMPILATION = Compilation()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    """On its own, so that it outlives a short script and the next one starts warm."""
+    environment = {
+        **os.environ,
+        MODE: "wait",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    if numba.config.CACHE_DIR:
+        environment["NUMBA_CACHE_DIR"] = numba.config.CACHE_DIR
+    return subprocess.Popen(
+        [sys.executable, "-m", "fspn.warm"],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+class Readiness:
+    """Whether the kernels behind some calls can be called without a long wait."""
+
+    def __init__(self, calls: Callable[[], Iterable[Call]]):
+        self._calls = calls
+        self._next = 0.0
+
+    def check(self) -> bool:
+        """Whether they can; where they cannot, their compilation is under way after this."""
+        if mode() == "wait":
+            return True
+        if monotonic() < self._next:
+            return False
+        if self._cached():
+            return True
+        self._next = monotonic() + CHECK_EVERY
+        if COMPILATION.is_running():
+            return False
+        if not self._cached():
+            _warn("the kernels could not be compiled beside this process and are compiled in it")
+        return True
+
+    def _cached(self) -> bool:
+        return all(is_cached(kernel, arguments) for kernel, arguments in self._calls())
+
+
+def answer_meanwhile(
+    events: Events,
+    slowly: Callable[[Events], np.ndarray],
+    fast: Callable[[Events], np.ndarray],
+    is_ready: Callable[[], bool],
+) -> np.ndarray:
+    """The answers to a batch, a few at a time by the slow way until the fast one is ready."""
+    parts: list[np.ndarray] = []
+    place, begin, told = 0, monotonic(), False
+    try:
+        while place < events.n and not is_ready():
+            rows = np.arange(place, min(place + CHUNK, events.n))
+            parts.append(slowly(events.take(rows)))
+            place += len(rows)
+            if not told and monotonic() - begin > PATIENCE:
+                _warn("answers come slowly until the kernels are compiled")
+                told = True
+    except TooWide:
+        _warn("this answer needs the compiled kernels and waits for them")
+        COMPILATION.wait()
+    if place < events.n:
+        parts.append(fast(events.take(np.arange(place, events.n))))
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _warn(what: str) -> None:
+    warnings.warn(
+        f"{what} (about a minute, once per installation; `python -m fspn.warm` does it beforehand)",
+        KernelsCompile,
+        stacklevel=2,
+    )

@@ -1,0 +1,224 @@
+"""The user's values and the line they lie on: numbers, datetimes, and their types in a table."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Hashable
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fspn.schema.missing import is_missing
+
+DATES, DATETIMES = "dates", "datetimes"
+"""Columns of Python's own dates and datetimes, which pandas keeps as objects."""
+
+ARROW_STRING = "arrow string"
+"""Arrow's own strings; pandas calls them like a type of its own."""
+
+CLOCK = (datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
+
+
+def dtype_name(column: pd.Series) -> str:
+    """The name under which :func:`restore` finds a column's type again."""
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "ordered category" if dtype.ordered else "category"
+    if pd.api.types.is_object_dtype(dtype):
+        known = column[~column.isna()]
+        if len(known) and all(isinstance(each, datetime.datetime) for each in known):
+            return DATETIMES
+        return DATES if len(known) and isinstance(known.iloc[0], datetime.date) else "object"
+    if isinstance(dtype, pd.ArrowDtype) and str(dtype) == "string[pyarrow]":
+        return ARROW_STRING
+    return str(dtype)
+
+
+def pandas_type(name: str) -> Any:
+    """A type of columns by the name that :func:`dtype_name` gave it."""
+    if name == ARROW_STRING:
+        import pyarrow
+
+        return pd.ArrowDtype(pyarrow.string())
+    if name.endswith("category"):
+        return pd.CategoricalDtype(ordered=name.startswith("ordered"))
+    return np.dtype(object) if name in ("", DATES, DATETIMES) else pd.api.types.pandas_dtype(name)
+
+
+def as_floats(column: pd.Series) -> np.ndarray:
+    """A numeric column as float64, a missing value as NaN."""
+    try:
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"column {column.name!r} must be numeric: {error}") from error
+
+
+def is_clock(column: pd.Series) -> bool:
+    """Whether a column holds datetimes, dates or time spans."""
+    dtype = column.dtype
+    if pd.api.types.is_object_dtype(dtype):
+        known = column[~column.isna()]
+        return len(known) > 0 and all(isinstance(value, CLOCK) for value in known)
+    return pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype)
+
+
+def zone_of(dtype: str) -> datetime.tzinfo | None:
+    """The time zone of a column's type, where it has one."""
+    if dtype in (DATES, DATETIMES) or not dtype.startswith(("datetime64", "timestamp")):
+        return None
+    found = pandas_type(dtype)
+    if isinstance(found, pd.ArrowDtype):
+        zone = getattr(found.pyarrow_dtype, "tz", None)
+        return None if zone is None else pd.Timestamp(0, tz=zone).tzinfo
+    return getattr(found, "tz", None)
+
+
+def is_span(dtype: str) -> bool:
+    """Whether a column's type is one of time spans."""
+    return dtype.startswith(("timedelta64", "duration"))
+
+
+def microseconds(column: pd.Series, dtype: str) -> np.ndarray:
+    """Datetimes in microseconds since 1970 (time zones: in UTC), missing ones as NaN.
+
+    Arguments:
+        column: The column; text is read as ISO 8601.
+        dtype: The type's name on training; its time zone, or the lack of one, must be the same.
+    """
+    if is_span(dtype):
+        spans = pd.to_timedelta(column.astype(object) if column.dtype == object else column)
+        return _as_whole(spans.to_numpy(dtype="timedelta64[us]"))
+    try:
+        times = _as_datetimes(column)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"column {column.name!r} must hold datetimes: {error}") from error
+    zone = times.dt.tz
+    if (zone is None) != (zone_of(dtype) is None) and times.notna().any():
+        raise _wrong_zone(column.name, zone is not None)
+    if zone is not None:
+        times = times.dt.tz_convert("UTC").dt.tz_localize(None)
+    return _as_whole(times.to_numpy(dtype="datetime64[us]"))
+
+
+def _as_datetimes(column: pd.Series) -> pd.Series:
+    dtype = column.dtype
+    if pd.api.types.is_numeric_dtype(dtype) and column.notna().any():
+        raise ValueError("numbers are no datetimes; convert them with pandas.to_datetime")
+    is_plain = pd.api.types.is_datetime64_any_dtype(dtype) and not str(dtype).startswith("date")
+    if is_plain or str(dtype).startswith("datetime64"):
+        return column
+    return pd.to_datetime(column.astype(object))
+
+
+def _as_whole(times: np.ndarray) -> np.ndarray:
+    whole = times.astype(np.int64).astype(np.float64)
+    whole[np.isnat(times)] = np.nan
+    return whole
+
+
+def _wrong_zone(name: Hashable, asked_with_zone: bool) -> ValueError:
+    if asked_with_zone:
+        return ValueError(
+            f"column {name!r} has no time zone, but a time with one was given; use the local time "
+            "without a zone (tz_localize(None))"
+        )
+    return ValueError(
+        f"column {name!r} has a time zone, but a time without one was given; add it, for example "
+        "with tz_localize"
+    )
+
+
+def instant(name: Hashable, dtype: str, value: Any) -> float:
+    """One datetime that a user wrote, on the line; text without a zone is in the column's own."""
+    text = isinstance(value, str)
+    if not text and not isinstance(value, CLOCK):
+        raise ValueError(
+            f"column {name!r} holds datetimes: ask with a timestamp or an ISO string, "
+            f"not with {value!r}"
+        )
+    try:
+        if is_span(dtype):
+            return float(pd.Timedelta(value).as_unit("us").asm8.astype(np.int64))
+        time = pd.Timestamp(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"column {name!r}: {value!r} is no datetime ({error})") from error
+    zone = zone_of(dtype)
+    if zone is not None and time.tzinfo is None and text:
+        time = time.tz_localize(zone)
+    if (zone is None) != (time.tzinfo is None):
+        raise _wrong_zone(name, time.tzinfo is not None)
+    return float(time.as_unit("us").asm8.astype(np.int64))
+
+
+def number(name: Hashable, value: Any) -> float:
+    """One number that a user wrote."""
+    if isinstance(value, Real | np.bool_ | Decimal):
+        return float(value)
+    raise ValueError(
+        f"column {name!r} holds numbers: {value!r} of type {type(value).__name__} is not a number"
+    )
+
+
+def restore_numbers(line: np.ndarray, dtype: str) -> pd.Series:
+    """Numbers of the line, NaN where missing, in the type of a column."""
+    series = pd.Series(line)
+    target = pandas_type(dtype or "float64")
+    if pd.api.types.is_integer_dtype(target):
+        whole = series.round()
+        if whole.isna().any():
+            return whole.astype("Int64").astype(target)
+        return _clipped(whole, target).astype(target)
+    if pd.api.types.is_object_dtype(target):
+        return series.astype(object).where(series.notna(), None)
+    return series.astype(target)
+
+
+def _clipped(whole: pd.Series, target: Any) -> pd.Series:
+    """Draws from the outer pieces of a density may lie beyond what a small integer type holds."""
+    if not isinstance(target, np.dtype):
+        return whole.astype(np.int64)
+    limits = np.iinfo(target)
+    return whole.clip(max(limits.min, -(2.0**53)), min(limits.max, 2.0**53)).astype(np.int64)
+
+
+def restore_clock(line: np.ndarray, dtype: str) -> pd.Series:
+    """Microseconds of the line, NaN where missing, in the type of a column."""
+    absent = np.isnan(line)
+    whole = np.where(absent, 0, np.rint(np.where(absent, 0, line))).astype(np.int64)
+    if is_span(dtype):
+        spans = pd.Series(whole.astype("timedelta64[us]"))
+        return spans.mask(absent).astype(pandas_type(dtype))
+    times = pd.Series(whole.astype("datetime64[us]")).mask(absent)
+    if dtype == DATES or dtype.startswith("date32") or dtype.startswith("date64"):
+        dates = times.dt.date.astype(object)
+        dates[absent] = None
+        return dates.astype(pandas_type(dtype))
+    if dtype == DATETIMES or not dtype.startswith(("datetime64", "timestamp")):
+        objects = times.astype(object)
+        objects[absent] = None
+        return objects
+    zone = zone_of(dtype)
+    if zone is not None:
+        times = times.dt.tz_localize("UTC").dt.tz_convert(zone)
+    return times.astype(pandas_type(dtype))
+
+
+def restore_labels(labels: np.ndarray, positions: np.ndarray, dtype: str) -> pd.Series:
+    """Labels by position, -1 where missing, in the type of a column."""
+    if dtype.endswith("category"):
+        categories = pd.CategoricalDtype(labels.tolist(), ordered=dtype.startswith("ordered"))
+        return pd.Series(pd.Categorical.from_codes(positions, dtype=categories))
+    values = np.empty(len(positions), dtype=object)
+    values[:] = None
+    known = positions >= 0
+    values[known] = labels[positions[known]]
+    series = pd.Series(values, dtype=object)
+    return series.astype(pandas_type(dtype))
+
+
+def plain(value: Any) -> Any:
+    """A value as Python has it, out of numpy's own types."""
+    return value.item() if isinstance(value, np.generic) and not is_missing(value) else value

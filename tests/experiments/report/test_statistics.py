@@ -1,0 +1,89 @@
+"""The bootstrap and Holm's correction against cases whose answer is known."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from experiments.report.claims.rules import Pair, Pairs
+from experiments.report.statistics import Comparison, compare, holm
+
+
+def draws(n, queries, ratio, noise, seed=0):
+    """Draws in which the other model's values are `ratio` times the subject's, with noise."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(n):
+        subject = rng.lognormal(0.0, 0.5, queries)
+        found.append((subject * ratio * rng.lognormal(0.0, noise, queries), subject))
+    return found
+
+
+def test_a_clear_difference_is_seen_and_an_equal_pair_is_tied():
+    clear = compare(draws(5, 200, 2.0, 0.1))
+    assert clear.low > 1.8 and clear.high < 2.2 and clear.p < 0.01 and clear.draws == 5  # noqa: PT018
+    same = draws(5, 200, 1.0, 0.0)
+    tied = compare(same)
+    assert (tied.ratio, tied.low, tied.high, tied.p) == (1.0, 1.0, 1.0, 1.0)
+
+
+def test_pairing_matters():
+    """Queries differ by orders of magnitude; the ratio within a query hardly does."""
+    rng = np.random.default_rng(1)
+    subject = rng.lognormal(0.0, 3.0, 300)
+    other = subject * 1.1
+    paired, broken = compare([(other, subject)]), compare([(rng.permutation(other), subject)])
+    assert paired.p < 0.01 < broken.p
+
+
+def test_one_query_that_carries_the_mean_gives_a_wide_interval():
+    subject = np.ones(100)
+    other = np.full(100, 0.9)
+    other[0] = 50.0
+    found = compare([(other, subject)])
+    assert found.ratio > 1.3
+    assert found.low < 1.0 < found.high
+    assert found.p > 0.05
+
+
+def test_draws_that_disagree_give_a_wider_interval_than_one_draw():
+    rng = np.random.default_rng(2)
+    several = [(np.full(50, float(r)), np.ones(50)) for r in rng.lognormal(0.3, 1.0, 6)]
+    assert compare(several).p > 0.01
+    one = compare([several[0]])
+    assert one.low == pytest.approx(one.high)
+
+
+def test_the_interval_covers_as_often_as_it_says():
+    """95% intervals for the ratio of means of paired normals, 200 times."""
+    rng = np.random.default_rng(3)
+    covered = 0
+    for seed in range(200):
+        subject = rng.normal(5.0, 1.0, 80)
+        other = 1.2 * subject + rng.normal(0.0, 1.0, 80)
+        found = compare([(other, subject)], rounds=400, seed=seed)
+        covered += found.low <= 1.2 <= found.high
+    low, high = 200 * 0.95 + norm.ppf([1e-4, 1 - 1e-4]) * np.sqrt(200 * 0.95 * 0.05)
+    assert low - 4 <= covered <= high
+
+
+def test_no_ratio_without_positive_means():
+    assert compare([(np.zeros(3), np.ones(3))]) is None
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.9, 0.8]) == pytest.approx([1.0, 1.0])
+    assert len(holm([])) == 0
+
+
+def test_ten_pairs_need_smaller_p_values_than_one():
+    pair = Pair(0.5, "mspn", 1.2, Comparison(1.2, 1.01, 1.4, 0.02, 3))
+    assert Pairs((pair,), ()).better == [pair]
+    assert Pairs((pair,) * 10, ()).better == []
+    assert Pairs((pair,) * 10, ()).draws == 3
+
+
+def test_without_an_interval_one_percent_counts_as_equal():
+    found = Pairs((Pair(0.5, "a", 1.005), Pair(0.5, "b", 1.02), Pair(0.5, "c", 0.9)), ())
+    assert [p.model for p in found.better] == ["b"]
+    assert [p.model for p in found.worse] == ["c"]

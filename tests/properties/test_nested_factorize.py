@@ -1,0 +1,121 @@
+"""Nested factorize nodes: what regions have in common is shared, and no answer changes by it."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fspn.engine import memo_kernels
+from fspn.engine.compile import compile_fspn
+from fspn.engine.engine import Engine
+from fspn.engine.kernels import MEMO
+from fspn.model.infer import log_probability
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.leaves.independent import Independent
+from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, UniLeaf
+from fspn.schema.domain import Domain, Variable
+from fspn.schema.events import CodeRange, Events, Span
+from tests.random_models import ModelMaker
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+class NestedMaker(ModelMaker):
+    """Draws models with at least three factorize nodes inside each other, sums between them."""
+
+    def model(self) -> Node:
+        return self.nested([int(v) for v in self.rng.permutation(len(self.sizes))], depth=3)
+
+    def nested(self, scope: list[int], depth: int) -> Node:
+        if depth == 0:
+            return self.node(scope, 2)
+        n_high = int(self.rng.integers(1, len(scope) - depth))
+        high, rest = scope[:n_high], scope[n_high:]
+        if self.rng.random() < 0.3:
+            left: Node = Sum(
+                self.rng.dirichlet(np.ones(2)),
+                tuple(self.nested(rest, depth - 1) for _ in range(2)),
+            )
+        else:
+            left = self.nested(rest, depth - 1)
+        return Factorize(left, self.right(high, rest, 3))
+
+
+def make(seed: int, width: int) -> tuple[NestedMaker, Node, Engine]:
+    maker = NestedMaker(seed, width)
+    root = maker.model()
+    return maker, root, Engine(compile_fspn(root, maker.sizes), maker.domain())
+
+
+@given(seeds, st.integers(5, 9))
+def test_three_and_more_nested_ones_equal_the_reference(seed: int, width: int) -> None:
+    maker, root, engine = make(seed, width)
+    events = maker.events(6)
+    found, expected = engine.log_probability(events), log_probability(root, events)
+    np.testing.assert_allclose(np.exp(found), np.exp(expected), rtol=1e-12, atol=1e-15)
+
+
+@given(seeds, st.integers(5, 8))
+def test_without_room_to_remember_the_answers_stay(seed: int, width: int) -> None:
+    maker, root, engine = make(seed, width)
+    events = maker.events(4)
+    lower, upper, places, weights = engine.pack(events)
+    expected = engine.run(lower, upper, places, weights)
+    few = compile_fspn(root, maker.sizes)
+    few.depth[3] = min(int(few.depth[3]), 1)
+    crowded = Engine(few, maker.domain()).run(lower, upper, places, weights)
+    np.testing.assert_array_equal(crowded, expected)
+
+
+@given(seeds, st.integers(5, 7))
+def test_whole_tables(seed: int, width: int) -> None:
+    maker, root, engine = make(seed, width)
+    table = engine.joint_table([0, 1], Events(1, {}))
+    cells = np.indices((maker.sizes[0], maker.sizes[1])).reshape(2, -1)
+    events = Events(cells.shape[1], {v: CodeRange(c, c) for v, c in enumerate(cells)})
+    expected = np.exp(log_probability(root, events)).reshape(table.shape)
+    np.testing.assert_allclose(table / table.sum(), expected / expected.sum(), atol=1e-12)
+
+
+def markov_chain(n: int, size: int, rng: np.random.Generator) -> tuple[Node, list[np.ndarray]]:
+    """X0 -> X1 -> ... as nested factorize nodes, one region per value of the variable before."""
+    steps = [rng.dirichlet(np.ones(size), size=size) for _ in range(n - 1)]
+    start = rng.dirichlet(np.ones(size))
+    # A product at the bottom, so that there is something to share from the start.
+    node: Node = Product((UniLeaf(0, Categorical(start)), UniLeaf(n, Categorical(start))))
+    for v, step in enumerate(steps, start=1):
+        regions = tuple({v - 1: Span(c, c)} for c in range(size))
+        leaves = tuple(MultiLeaf((v,), Independent((Categorical(row),))) for row in step)
+        node = Factorize(node, Split(regions, leaves))
+    return node, [start, *steps]
+
+
+def test_a_chain_that_could_not_be_answered_region_by_region() -> None:
+    """Thirty nested factorize nodes with four regions each: 4 to the power of 30 questions."""
+    n, size = 31, 4
+    root, (start, *steps) = markov_chain(n, size, np.random.default_rng(0))
+    domain = Domain(tuple(Variable(f"x{v}", "ordered", np.arange(size)) for v in range(n + 1)))
+    program = compile_fspn(root, [size] * (n + 1))
+    assert (program.pools.ints == MEMO).any()
+    last = np.arange(size)
+    found = Engine(program, domain).log_probability(Events(size, {n - 1: CodeRange(last, last)}))
+    expected = start
+    for step in steps:
+        expected = expected @ step
+    np.testing.assert_allclose(np.exp(found), expected, rtol=1e-12)
+
+
+def test_a_full_memory_goes_on_without_remembering() -> None:
+    heads, arena, values = memo_kernels.new_memory(4)
+    assert len(heads) == 4
+    record = np.array([MEMO, 1, 0, 9, 1, 0], dtype=np.int64)
+    low, high = np.array([2]), np.array([5])
+    arena[memo_kernels.USED] = len(arena) - 2
+    memo_kernels.remember(0, -1.5, record, low, high, heads, arena, values)
+    assert memo_kernels.recall(0, record, low, high, heads, arena) == -1
+    memo_kernels.forget(heads, arena)
+    memo_kernels.remember(0, -1.5, record, low, high, heads, arena, values)
+    number = memo_kernels.recall(0, record, low, high, heads, arena)
+    assert values[number] == -1.5
+    assert memo_kernels.recall(0, record, low, high + 1, heads, arena) == -1
