@@ -49,7 +49,7 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         n_clusters: Children of a sum node; 1 = no sum nodes.
         max_parents: Conditioning variables per table, at most. None = 4, and 8 where all columns
             have two values.
-        max_cells: Cells of an intermediate result of a query on tables, at most. None = 2,000,000,
+        max_cells: Cells of an intermediate result of a query on tables, at most. None = 300,000,
             and 4,096 where all columns have two values.
         max_bins: Cells of a column of reals, or of more than 100 values, at most. None = 64.
         n_components: Children of the root sum node, learned by EM (fewer where a child is left
