@@ -50,7 +50,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         n_clusters: Children of a sum node; 1 = no sum nodes.
         max_parents: Conditioning variables per table, at most. None = 4, and 8 where all columns
             have two values.
-        max_cells: Cells of an intermediate result of a query on tables, at most. None = 2,000,000,
+        max_cells: Cells of an intermediate result of a query on tables, at most. None = 300,000,
             and 4,096 where all columns have two values.
         max_bins: Cells of a column, at most; a column of no more values has one cell per value.
             None = 100 values, and 64 cells for reals and for columns of more values.
