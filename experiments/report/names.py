@@ -78,6 +78,8 @@ MEASURES = {
         ),
     )
 }
+TIMES = frozenset({"latency", "latency_batch", "train"})
+"""Measures that compare only when they were taken on machines of one type."""
 
 
 def label(model: str) -> str:
