@@ -10,9 +10,17 @@ import pandas as pd
 
 from fspn.learn.binary.fit import is_binary, learn_binary
 from fspn.learn.coding import code_domain
+from fspn.learn.mixture.fit import learn_mixture
 from fspn.learn.paper import Learner
 from fspn.learn.progress import progress
-from fspn.learn.settings import check_params, preset_of, resolve, resolve_binary, seed_of
+from fspn.learn.settings import (
+    check_params,
+    preset_of,
+    resolve,
+    resolve_binary,
+    resolve_mixture,
+    seed_of,
+)
 from fspn.learn.slices import Slice
 from fspn.model.nodes import Node
 from fspn.schema.domain import Domain
@@ -37,16 +45,21 @@ def learn_model(
     domain = code_domain(domain, table, params["max_bins"], preset_of(params["preset"]).bins)
     data = Slice.of_table(domain, table)
     binary = resolve_binary(params) if is_binary(data) else None
-    if binary is None and params["n_components"] not in (None, 1):
+    mixture = resolve_mixture(params, settings)
+    if mixture is None and params["n_components"] not in (None, 1):
         raise ValueError(
-            f"n_components={params['n_components']!r} is for tables whose columns have two values "
-            "each, with the default preset, thresholds, oracle and group; leave it at None here"
+            f"n_components={params['n_components']!r} needs the default preset, thresholds, oracle "
+            "and group, where scores choose the branches; leave it at None here"
         )
     rng = np.random.default_rng(seed)
-    with progress(len(table) * len(domain), params["verbose"]) as report:
+    cells = len(table) * len(domain)
+    with progress(cells if mixture is None else 2 * cells, params["verbose"]) as report:
         if binary is not None:
             return domain, learn_binary(data, binary, rng, report)
-        return domain, Learner(settings, rng, report).learn(data, range(len(domain)))
+        scope = range(len(domain))
+        if mixture is None:
+            return domain, Learner(settings, rng, report).learn(data, scope)
+        return domain, learn_mixture(data, scope, mixture, settings, rng, report)
 
 
 def named_domains(

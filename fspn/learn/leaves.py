@@ -14,6 +14,7 @@ from fspn.learn.network.score import LocalScores
 from fspn.learn.network.tables import base_row, fit_cpt
 from fspn.learn.partition import some_rows
 from fspn.learn.slices import Slice
+from fspn.model.graph import Network
 from fspn.model.leaves.base import Multivariate, Univariate
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.independent import Independent
@@ -140,7 +141,29 @@ def fit_network(
     table = coded_table(data, variables, offsets)
     scores = LocalScores(table, price=1.0 + np.log(len(table)))
     network = learn_network(scores, strength, max_parents, max_cells, rng)
-    roots = [v for v in network.order if v < len(scope) and not network.parents[v]]
+    return network_node(scores, network, variables, len(scope), alpha, left)
+
+
+def network_node(
+    scores: LocalScores,
+    network: Network,
+    variables: Sequence[int],
+    n_own: int,
+    alpha: float | None,
+    left: Node | None = None,
+) -> Node:
+    """The nested factorize nodes of a learned structure, with fitted tables.
+
+    Arguments:
+        scores: The scores that it was learned by, on the rows that the tables are fitted to.
+        network: The structure.
+        variables: The variable of each place in the network; the conditioning ones come last.
+        n_own: How many are modelled, not conditioned on.
+        alpha: The strength of the smoothing; None = by leave-one-out likelihood.
+        left: The FSPN of the conditioning variables.
+    """
+    table = scores.table
+    roots = [v for v in network.order if v < n_own and not network.parents[v]]
     parts: list[Node] = [] if left is None else [left]
     parts += [UniLeaf(variables[v], Categorical(base_row(table, v, alpha))) for v in roots]
     node = parts[0] if len(parts) == 1 else Product(tuple(parts))

@@ -15,6 +15,8 @@ from fspn.learn.binary.fit import BinarySettings
 from fspn.learn.binary.structure import Limits
 from fspn.learn.dependence.rdc import ORACLES, RDC, Oracle
 from fspn.learn.leaves import LeafSettings, multi_leaf_names
+from fspn.learn.mixture.fit import MixtureSettings
+from fspn.learn.mixture.networks import Limits as NetworkLimits
 from fspn.learn.paper import Settings
 from fspn.learn.partition import CLUSTERS, SPLITS
 from fspn.model.leaves.base import Univariate
@@ -120,7 +122,7 @@ def resolve(params: Mapping[str, Any], n_rows: int, seed: int) -> Settings:
     """Checked settings from the estimator's parameters; None is the preset's own value."""
     preset = preset_of(params["preset"])
     _refuse_foreign(params, preset)
-    tau_low, tau_high = _thresholds(params, preset)
+    tau_low, tau_high = thresholds_of(params, preset)
     wanted = params["oracle"]
     oracle = _plugin("oracle", preset.oracle if wanted is None else wanted, ORACLES)
     if not hasattr(oracle, "matrix"):
@@ -194,9 +196,7 @@ def resolve_binary(params: Mapping[str, Any]) -> BinarySettings | None:
 
     It has no thresholds, no oracle and no split nodes, so it stands in for the default recipe only.
     """
-    preset = preset_of(params["preset"])
-    group = preset.group if params["group"] is None else params["group"]
-    if group != "tables" or params["oracle"] is not None or _thresholds(params, preset) != (0, 0):
+    if not _by_score(params):
         return None
     max_cells = _whole_or("max_cells", params["max_cells"], BINARY_MAX_CELLS)
     limits = Limits(
@@ -207,7 +207,29 @@ def resolve_binary(params: Mapping[str, Any]) -> BinarySettings | None:
     return BinarySettings(params["n_components"], limits)
 
 
-def _thresholds(params: Mapping[str, Any], preset: Preset) -> tuple[float, float]:
+def resolve_mixture(params: Mapping[str, Any], settings: Settings) -> MixtureSettings | None:
+    """Settings of the sum nodes by EM; None where thresholds or an oracle rule the branches."""
+    if not _by_score(params):
+        return None
+    limits = NetworkLimits(
+        max_parents=min(settings.max_parents, 2),
+        max_cells=settings.max_cells,
+        alpha=settings.alpha,
+        offsets=settings.offsets,
+    )
+    return MixtureSettings(params["n_components"], limits)
+
+
+def _by_score(params: Mapping[str, Any]) -> bool:
+    """Whether no threshold, oracle or split node is asked for, so that scores choose branches."""
+    preset = preset_of(params["preset"])
+    group = preset.group if params["group"] is None else params["group"]
+    plain = group == "tables" and params["oracle"] is None
+    return plain and thresholds_of(params, preset) == (0, 0)
+
+
+def thresholds_of(params: Mapping[str, Any], preset: Preset) -> tuple[float, float]:
+    """tau_low and tau_high, the preset's own where they are None."""
     for name in ("tau_low", "tau_high"):
         value = params[name]
         if value is not None and not (_is_number(value) and value >= 0):

@@ -8,6 +8,7 @@ rows go down the nodes together; tables are read once per distinct configuration
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 import numpy as np
 from scipy.special import logsumexp
@@ -75,7 +76,11 @@ class _Scorer:
         key = np.zeros(len(rows), dtype=np.int64)
         for variable, size in zip(node.given, node.cpt.sizes, strict=True):
             key = key * size + self.columns[variable][rows]
-        keys, which = np.unique(key, return_inverse=True)
+        n_keys = prod(node.cpt.sizes)
+        if n_keys <= len(rows):
+            keys, which = np.arange(n_keys), key
+        else:
+            keys, which = np.unique(key, return_inverse=True)
         configurations = np.column_stack(np.unravel_index(keys, node.cpt.sizes))
         table = log_of(node.cpt.table(configurations))
         return table[which.ravel(), self.columns[node.variable][rows]]

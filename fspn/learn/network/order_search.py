@@ -9,6 +9,7 @@ edges stops at worse optima on the same scores.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -26,13 +27,29 @@ BEST_PAIRS = 8
 PAIR_CANDIDATES = 24
 
 
+@dataclass(frozen=True)
+class Effort:
+    """How long to search.
+
+    Arguments:
+        restarts: How many starts a search over orders has.
+        pair_candidates: Among how many candidates of a variable all pairs are scored.
+    """
+
+    restarts: int = 20
+    pair_candidates: int = PAIR_CANDIDATES
+
+
+FULL, QUICK = Effort(), Effort(restarts=5, pair_candidates=5)
+
+
 def learn_network(
     scores: LocalScores,
     strength: np.ndarray,
     max_parents: int,
     max_cells: int,
     rng: np.random.Generator,
-    restarts: int = 20,
+    effort: Effort = FULL,
 ) -> Network:
     """The best-scoring structure found, with bounded inference cost.
 
@@ -42,13 +59,14 @@ def learn_network(
         max_parents: At most so many parents per variable.
         max_cells: At most so many cells in any intermediate result of an exact query.
         rng: For the starts of the search.
-        restarts: How many starts.
+        effort: How long to search.
     """
     candidates = _candidates(strength)
     sets = _single_parents(scores, candidates)
+    restarts = effort.restarts
     parents = _search(sets, restarts, rng)[0]
     if max_parents >= 2:
-        _add_pairs(sets, scores, restarts, rng)
+        _add_pairs(sets, scores, effort, rng)
         parents = _search(sets, restarts, rng)[0]
     for width in range(2, max_parents + 1):
         _extend(sets, parents, scores, candidates, width)
@@ -79,7 +97,7 @@ def _single_parents(scores: LocalScores, candidates: list[list[int]]) -> ScoredS
 
 
 def _add_pairs(
-    sets: ScoredSets, scores: LocalScores, restarts: int, rng: np.random.Generator
+    sets: ScoredSets, scores: LocalScores, effort: Effort, rng: np.random.Generator
 ) -> None:
     """Add the pairs of parents that deserve a score on all rows.
 
@@ -91,10 +109,10 @@ def _add_pairs(
     sampled = _single_parents(screen, [[key[0] for key in own if key] for own in sets])
     for child, own in enumerate(sampled):
         singles = sorted((key for key in own if key), key=lambda key: -own[key])
-        names = sorted(key[0] for key in singles[:PAIR_CANDIDATES])
+        names = sorted(key[0] for key in singles[: effort.pair_candidates])
         for pair in combinations(names, 2):
             own[pair] = screen.score(child, pair)
-    promising = _search(sampled, restarts, rng)
+    promising = _search(sampled, effort.restarts, rng)
     for child, own in enumerate(sampled):
         pairs = sorted((key for key in own if len(key) == 2), key=lambda key: -own[key])
         taking_part = {parents[child] for parents in promising if len(parents[child]) == 2}

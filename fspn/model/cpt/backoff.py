@@ -96,9 +96,13 @@ class CountLevel:
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         seen = self.keys[place] == keys
         refined = below * np.where(seen, self.rows.tail[place], 1.0)[:, None]
-        for row in np.flatnonzero(seen):
-            cells = slice(self.start[place[row]], self.start[place[row] + 1])
-            refined[row, self.codes[cells]] += self.rows.share[cells]
+        rows = np.flatnonzero(seen)
+        first = self.start[place[rows]].astype(np.int64)
+        lengths = self.start[place[rows] + 1] - first
+        cells = np.arange(int(lengths.sum())) + np.repeat(
+            first - (np.cumsum(lengths) - lengths), lengths
+        )
+        refined[np.repeat(rows, lengths), self.codes[cells]] += self.rows.share[cells]
         return refined
 
     @property

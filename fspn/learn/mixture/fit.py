@@ -1,0 +1,121 @@
+"""A sum node over networks on any coded table, or one network where that is enough."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fspn.learn.mixture.networks import LEAST_ROWS, Limits, NetworkMixture
+from fspn.learn.mixture.screen import is_network, needs_classes
+from fspn.learn.mixture.search import Found, find_components
+from fspn.learn.mixture.trees import compact, draw_classes, normalised
+from fspn.learn.paper import Learner, Settings
+from fspn.learn.slices import Slice
+from fspn.model.nodes import Node, Sum
+from fspn.model.score import row_scores
+
+LEAST_GAIN = 0.01
+"""Nats per held-out row that a sum node must bring: a row's share of what its queries cost."""
+DEVIATIONS = 2.0
+FULL_STEPS = 2
+
+
+@dataclass(frozen=True)
+class MixtureSettings:
+    """What the learner of sum nodes is told.
+
+    Arguments:
+        n_components: The number of components; None = as many as held-out rows pay for.
+        limits: What the networks of the search may have.
+    """
+
+    n_components: int | None
+    limits: Limits
+
+
+def learn_mixture(
+    data: Slice,
+    scope: Sequence[int],
+    settings: MixtureSettings,
+    branches: Settings,
+    rng: np.random.Generator,
+    report: Callable[[int], None] = lambda _: None,
+) -> Node:
+    """One network, or a sum node over several where the rows are of several kinds.
+
+    Interrupted by the keyboard once the network of all rows is there, that network is the model.
+
+    Arguments:
+        data: The rows.
+        scope: The variables.
+        settings: What to do.
+        branches: Settings of the learner of what stands under the sum node.
+        rng: The only source of randomness.
+        report: Called with the number of (row, variable) cells that are done, each one twice.
+    """
+    one = Learner(branches, rng, report).learn(data, scope)
+    try:
+        found = _components(data, scope, settings, one, rng, report)
+        return one if found is None else _on_all_rows(data, scope, found, branches, rng)
+    except KeyboardInterrupt:
+        warnings.warn(
+            "interrupted while looking for components: the model is a single network", stacklevel=2
+        )
+        return one
+
+
+def _components(
+    data: Slice,
+    scope: Sequence[int],
+    settings: MixtureSettings,
+    one: Node,
+    rng: np.random.Generator,
+    report: Callable[[int], None],
+) -> NetworkMixture | None:
+    """The components on a sample of the rows; None where one network is enough."""
+    cells = data.n_rows * len(scope)
+    if settings.n_components == 1 or len(scope) < 2 or not is_network(one):
+        report(cells)
+        return None
+    if settings.n_components is None and not needs_classes(one, data, rng):
+        report(cells)
+        return None
+    done = 0
+
+    def share(part: float) -> None:
+        nonlocal done
+        report(int(part * cells) - done)
+        done = int(part * cells)
+
+    found = find_components(data, scope, settings.limits, settings.n_components, rng, share)
+    pays = settings.n_components is not None or _pays(found)
+    return found.mixture if pays and len(found.mixture.components) > 1 else None
+
+
+def _pays(found: Found) -> bool:
+    return found.gain > max(LEAST_GAIN, DEVIATIONS * found.error)
+
+
+def _on_all_rows(
+    data: Slice,
+    scope: Sequence[int],
+    mixture: NetworkMixture,
+    branches: Settings,
+    rng: np.random.Generator,
+) -> Node:
+    """Steps of EM with the full learner on all rows, from the components of the sample."""
+    columns = {v: data.values(v) for v in scope}
+    weights = mixture.weights
+    nodes = [component.node for component in mixture.components]
+    learner = Learner(branches, rng, lambda _: None)
+    for _ in range(FULL_STEPS):
+        logs = np.stack([row_scores(node, columns) for node in nodes], axis=1) + np.log(weights)
+        classes = compact(draw_classes(normalised(logs), rng), LEAST_ROWS)
+        parts = [data.take(classes == k) for k in range(int(classes.max()) + 1)]
+        nodes = [learner.learn(part, scope) for part in parts]
+        counts = np.array([part.n_rows for part in parts], dtype=np.float64)
+        weights = counts / counts.sum()
+    return nodes[0] if len(nodes) == 1 else Sum(weights, tuple(nodes))

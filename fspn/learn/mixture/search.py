@@ -1,0 +1,104 @@
+"""How many classes, and which: many trees from a random start, merged down by evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from fspn.learn.mixture.coarse import coarse_rows
+from fspn.learn.mixture.networks import Limits, NetworkMixture, NetworkSearch
+from fspn.learn.mixture.trees import draw_classes, normalised, run_trees, sharp_start
+from fspn.learn.slices import Slice
+
+SAMPLE_ROWS = 20_000
+HELD_OUT = 0.1
+START_COMPONENTS = 16
+TREE_STEPS = 15
+ROUNDS = 2
+POLISH_STEPS = 2
+ROWS_PER_COMPONENT = 100
+PAIR_BUDGET = 20_000 * 200
+"""Rows times pairs of columns in one step of the search with trees, at most."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A mixture on a sample, and what it is worth.
+
+    Arguments:
+        mixture: The components.
+        gain: The held-out log-likelihood per row less that of one network.
+        error: The standard error of the gain.
+    """
+
+    mixture: NetworkMixture
+    gain: float
+    error: float
+
+
+def find_components(
+    data: Slice,
+    scope: Sequence[int],
+    limits: Limits,
+    wanted: int | None,
+    rng: np.random.Generator,
+    report: Callable[[float], None] = lambda _: None,
+) -> Found:
+    """The components of a sum node, found on a sample of the rows.
+
+    Arguments:
+        data: All rows.
+        scope: The variables.
+        limits: What a network may have.
+        wanted: The number of components; None = as the evidence says.
+        rng: The only source of randomness.
+        report: Called with the share of the work that is done.
+    """
+    train, held_out = _samples(data, rng)
+    n_start = max(START_COMPONENTS, 2 * (wanted or 1))
+    n_start = max(2, min(n_start, train.n_rows // ROWS_PER_COMPONENT))
+    search = NetworkSearch(train, scope, limits, rng)
+    classes = _tree_classes(train, list(scope), n_start, rng)
+    report(0.2)
+    mixture = search.from_classes(classes)
+    for done in range(ROUNDS):
+        mixture = search.merged(search.step(mixture), wanted)
+        mixture = search.pruned(mixture) if wanted is None else mixture
+        report(0.2 + 0.6 * (done + 1) / ROUNDS)
+        if len(mixture.components) == 1:
+            return Found(mixture, 0.0, 0.0)
+    for _ in range(POLISH_STEPS):
+        mixture = search.step(mixture)
+    one = search.from_classes(np.zeros(train.n_rows, dtype=np.int64))
+    gains = _log_density(mixture, held_out, scope) - _log_density(one, held_out, scope)
+    report(1.0)
+    return Found(mixture, float(gains.mean()), float(gains.std() / np.sqrt(len(gains))))
+
+
+def _log_density(mixture: NetworkMixture, data: Slice, scope: Sequence[int]) -> np.ndarray:
+    return np.asarray(logsumexp(mixture.logs(data, scope), axis=1))
+
+
+def _samples(data: Slice, rng: np.random.Generator) -> tuple[Slice, Slice]:
+    """Rows to search on, and rows to judge by."""
+    chosen = rng.permutation(data.n_rows)[: round(SAMPLE_ROWS / (1 - HELD_OUT))]
+    n_held_out = max(1, round(HELD_OUT * len(chosen)))
+    return data.take(np.sort(chosen[n_held_out:])), data.take(np.sort(chosen[:n_held_out]))
+
+
+def _tree_classes(
+    data: Slice, scope: list[int], n_components: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Classes of the rows by a mixture of trees on coarse codes."""
+    rows = coarse_rows(data, scope)
+    n_pairs = max(1, len(scope) * (len(scope) - 1) // 2)
+    n_rows = min(rows.n_rows, max(1000, PAIR_BUDGET // n_pairs))
+    part = rows if n_rows == rows.n_rows else rows.take(np.arange(n_rows))
+    start = sharp_start(n_rows, min(n_components, n_rows // 20), rng)
+    mixture, logs = run_trees(part, start, TREE_STEPS, rng)
+    if n_rows < rows.n_rows:
+        logs = mixture.scores(rows)
+    return draw_classes(normalised(logs), rng)
