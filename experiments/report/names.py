@@ -78,6 +78,8 @@ MEASURES = {
         ),
     )
 }
+TIMES = frozenset({"latency", "latency_batch", "train"})
+"""Measures that compare only when they were taken on machines of one type."""
 
 
 # Drawn beside the model size; no measure of its own in the tables.
