@@ -18,7 +18,7 @@ from experiments.study.plan import conf_dir
 MAIN_STUDIES = ("reproduce", "reference", "smoke", "single")
 # Studies that add a section of their own and never are the main one.
 SUPPLEMENTS = frozenset(
-    {"thresholds", "plugins", "smooth", "nodes", "table1", "ablation", "propositions"}
+    {"thresholds", "plugins", "smooth", "nodes", "table1", "ablation", "propositions", "tables"}
 )
 NEEDED = ("dataset", "model")
 
