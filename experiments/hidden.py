@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,8 +67,9 @@ def measure(config: HiddenConfig, seed: int) -> Line:
 
 
 def _fit(table: pd.DataFrame, truth: HiddenTruth, n_components: int | None) -> tuple[FSPN, float]:
+    domains: dict[Hashable, Any] = dict(zip(truth.domains, truth.domains.values(), strict=True))
     start = time.process_time()
-    model = FSPN(max_parents=2, n_components=n_components).fit(table, domains=truth.domains)
+    model = FSPN(max_parents=2, n_components=n_components).fit(table, domains=domains)
     return model, time.process_time() - start
 
 

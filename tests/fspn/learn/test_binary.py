@@ -209,8 +209,10 @@ def test_thresholds_keep_the_general_learner() -> None:
         FSPN(tau_high=0.5, n_components=2).fit(chain(500, 5, 10))
 
 
-def test_the_number_of_components_is_checked() -> None:
+def test_components_of_a_tiny_table_of_any_values_are_as_many_as_its_rows_carry() -> None:
     table = pd.DataFrame({"a": [0, 1, 2] * 20, "b": [0, 1, 1] * 20})
+    assert FSPN(n_components=3).fit(table).probability({"a": 2, "b": 1}) > 0.3
+    assert FSPN(n_components=3).fit(table[["a"]]).probability({"a": 2}) > 0.3
     with pytest.raises(ValueError, match="n_components=0 must be a whole number of at least 1"):
         FSPN(n_components=0).fit(table[["b"]].assign(c=table["b"]))
 
