@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from fspn.ask.caution import warn_caller
 from fspn.ask.parse import (
     Question,
     box_events,
@@ -294,7 +294,7 @@ class Questions:
         message = "the evidence has probability zero, so nothing can be said given it"
         if strict:
             raise ValueError(message)
-        warnings.warn(message + "; the answer is NaN", RuntimeWarning, stacklevel=3)
+        warn_caller(message + "; the answer is NaN")
 
 
 def _one_of(event: Any, lower: Any, upper: Any) -> Any:
