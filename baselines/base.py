@@ -186,6 +186,11 @@ class DensityModel(ABC):
         return result
 
     @property
+    def fitted_params(self) -> dict[str, Any]:
+        """The values that hyper-parameters left open (None) took when the model was fitted."""
+        return {}
+
+    @property
     def footprint(self) -> Footprint:
         """How large the fitted model is."""
         return self._footprint()

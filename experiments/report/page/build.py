@@ -38,6 +38,8 @@ from experiments.report.tables.floor import floor_table
 from experiments.report.tables.gaps import Gap, failed, study_gaps
 from experiments.report.tables.loglik import FAMILY, benchmark_rows, by_rows, by_the_paper, table1
 from experiments.report.tables.pairs import pairs
+from experiments.report.tables.plugins import EXPERIMENT as PLUGINS
+from experiments.report.tables.plugins import plugins_table
 from experiments.report.tables.runs import environment, runs_table
 from experiments.report.tables.writing import Table
 
@@ -71,6 +73,7 @@ def build(sources: Sources) -> Report:
         _table1(sources),
         _row_counts(sources),
         _thresholds(sources),
+        _plugins(sources),
         _structures(sources),
     ]
     entries = judge(rows, sources.paper)
@@ -195,6 +198,15 @@ def _thresholds(sources: Sources) -> Section:
     gaps = () if pictures else (Gap("threshold study", f"no rows of experiment={THRESHOLDS}"),)
     intro = "What the two thresholds tau_low and tau_high do, without any other search."
     return Section("thresholds", "Thresholds", intro, tuple(pictures), gaps=gaps)
+
+
+def _plugins(sources: Sources) -> Section:
+    rows = sources.rows.of(PLUGINS)
+    intro = "The recipe with another split method, oracle, number of clusters or multi-leaf."
+    if rows.empty:
+        gap = Gap("plug-ins", f"no rows of experiment={PLUGINS}")
+        return Section("plugins-section", "Plug-ins", intro, gaps=(gap,))
+    return Section("plugins-section", "Plug-ins", intro, tables=(plugins_table(rows),))
 
 
 def _structures(sources: Sources) -> Section:
