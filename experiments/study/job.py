@@ -214,7 +214,7 @@ def _blank_row(config: JobConfig, dataset: Dataset) -> ResultRow:
 
 
 def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
-    """Replace the grid by what the model `search.like` chose here, as far as both have it."""
+    """Add to the grid what the model `search.like` chose here, as far as both have it."""
     if config.search.like is None:
         return config
     rows = collect(config.results_dir)
@@ -231,7 +231,7 @@ def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
         )
     chosen: dict[str, Any] = json.loads(rows[same].sort_values("started_at")["params"].iloc[-1])
     shared = {k: [v] for k, v in chosen.items() if k in config.model.params}
-    return replace(config, search=replace(config.search, grid=shared))
+    return replace(config, search=replace(config.search, grid=shared | config.search.grid))
 
 
 def _model_node(config: JobConfig) -> dict[str, Any]:
