@@ -10,8 +10,7 @@ from fspn.engine.compile_block import Block
 from fspn.engine.dense_kernels import MAX_VARIABLES, WAY, WAYS
 from fspn.engine.pools import PoolWriter
 from fspn.engine.presum import Shortener, ShortTable
-from fspn.model.cpt.backoff import BackoffTable
-from fspn.model.cpt.full import FullTable
+from fspn.model.cpt.dense import written_out
 from fspn.model.nodes import TableSplit, UniLeaf
 
 MAX_TABLE = 1 << 17
@@ -108,23 +107,3 @@ def _row(leaf: UniLeaf) -> np.ndarray:
 
 def _written(part: UniLeaf | TableSplit) -> np.ndarray:
     return _row(part) if isinstance(part, UniLeaf) else written_out(part.cpt)
-
-
-def written_out(cpt: BackoffTable | FullTable) -> np.ndarray:
-    """All of a conditional table, one axis per parent and the child's last."""
-    rows = int(np.prod(cpt.sizes))
-    table = np.tile(cpt.base, (rows, 1))
-    for level in cpt.levels:
-        repeats = rows // int(np.prod(level.sizes))
-        place = np.full(rows // repeats, -1)
-        place[level.rows.keys] = np.arange(len(level.rows.keys))
-        place = np.repeat(place, repeats)
-        seen = np.flatnonzero(place >= 0)
-        table[seen] *= level.rows.tail[place[seen]][:, None]
-        first, last = level.rows.start[place[seen]], level.rows.start[place[seen] + 1]
-        n = last - first
-        entries = np.repeat(first - np.concatenate([[0], np.cumsum(n)[:-1]]), n) + np.arange(
-            n.sum()
-        )
-        table[np.repeat(seen, n), level.rows.codes[entries]] += level.rows.share[entries]
-    return table.reshape(*cpt.sizes, len(cpt.base))

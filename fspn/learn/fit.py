@@ -10,6 +10,7 @@ import pandas as pd
 
 from fspn.learn.binary.fit import is_binary, learn_binary
 from fspn.learn.coding import code_domain
+from fspn.learn.keep_marginals import keep_marginals
 from fspn.learn.mixture.fit import learn_mixture
 from fspn.learn.paper import Learner
 from fspn.learn.progress import progress
@@ -58,8 +59,12 @@ def learn_model(
             return domain, learn_binary(data, binary, rng, report)
         scope = range(len(domain))
         if mixture is None:
-            return domain, Learner(settings, rng, report).learn(data, scope)
-        return domain, learn_mixture(data, scope, mixture, settings, rng, report)
+            root = Learner(settings, rng, report).learn(data, scope)
+        else:
+            root = learn_mixture(data, scope, mixture, settings, rng, report)
+    if all(variable.cells is None and variable.missing is None for variable in domain):
+        return domain, root
+    return domain, keep_marginals(root, data)
 
 
 def named_domains(
