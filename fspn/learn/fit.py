@@ -43,7 +43,8 @@ def learn_model(
     seed = seed_of(params["random_state"])
     domain = infer_domain(table, named, params["kinds"])
     settings = resolve(params, len(table), seed)
-    domain = code_domain(domain, table, params["max_bins"], preset_of(params["preset"]).bins)
+    all_cells = preset_of(params["preset"]).bins
+    domain = code_domain(domain, table, params["max_bins"], all_cells)
     data = Slice.of_table(domain, table)
     binary = resolve_binary(params) if is_binary(data) else None
     mixture = resolve_mixture(params, settings)
@@ -62,9 +63,9 @@ def learn_model(
             root = Learner(settings, rng, report).learn(data, scope)
         else:
             root = learn_mixture(data, scope, mixture, settings, rng, report)
-    if all(variable.cells is None and variable.missing is None for variable in domain):
-        return domain, root
-    return domain, keep_marginals(root, data)
+    if all_cells and any(v.cells is not None or v.missing is not None for v in domain):
+        root = keep_marginals(root, data)
+    return domain, root
 
 
 def named_domains(
