@@ -20,8 +20,8 @@ from fspn.model.nodes import Node
 ROUNDS = 30
 TOLERANCE = 0.005
 STEEPEST = 20.0
-PRIOR = 0.1
-"""The pseudo-count of every code, as in the tables themselves."""
+PRIOR, MAX_PRIOR = 0.1, 0.002
+"""The pseudo-count of every code, and what share of the rows they may come to together."""
 
 
 def keep_marginals(root: Node, data: Slice) -> Node:
@@ -45,5 +45,6 @@ def keep_marginals(root: Node, data: Slice) -> Node:
 
 def _share(data: Slice, variable: int) -> np.ndarray:
     size = data.domain[variable].size
-    counts = np.bincount(data.values(variable), minlength=size) + PRIOR
+    prior = min(PRIOR, MAX_PRIOR * data.n_rows / size)
+    counts = np.bincount(data.values(variable), minlength=size) + prior
     return counts / counts.sum()
