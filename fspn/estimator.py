@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, DensityMixin
 
-from fspn.ask.methods import Questions
+from fspn.ask.questions import AllQuestions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
 from fspn.engine.interpret import Interpreter
 from fspn.learn.fit import learn_model, plain_params
+from fspn.learn.settings import preset_of, thresholds_of
 from fspn.model.counting import Census, census
 from fspn.model.nodes import Node, count_parameters
 from fspn.model.size import size_bytes
@@ -23,7 +24,7 @@ from fspn.schema.domain import Domain, as_table
 Domains = Mapping[Hashable, Iterable[Any]] | Sequence[Iterable[Any] | None] | None
 
 
-class FSPN(Questions, DensityMixin, BaseEstimator):
+class FSPN(AllQuestions, DensityMixin, BaseEstimator):
     r"""A factorize-split-sum-product network over the columns of a table.
 
     .. math:: \Pr(X) = \Pr(W) \cdot \Pr(H \mid W)
@@ -53,8 +54,8 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
             and 4,096 where all columns have two values.
         max_bins: Cells of a column, at most; a column of no more values has one cell per value.
             None = 128 values, and 64 cells for reals and for columns of more values.
-        n_components: Children of the root sum node, learned by EM, where all columns have two
-            values; None = chosen on held-out rows.
+        n_components: Children of the root sum node, learned by EM (fewer where a child is left
+            with too few rows); None = chosen by evidence and held-out rows.
         offsets: Whether a table may be an integer combination of its parents plus noise; never
             in the paper's preset.
         kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"boolean"``,
@@ -179,7 +180,7 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        rebuilt = ("_compiled", "_interpreter")
+        rebuilt = ("_compiled", "_interpreter", "_tables")
         return {k: v for k, v in super().__getstate__().items() if k not in rebuilt}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -245,6 +246,12 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         return model
 
     @property
+    def thresholds_(self) -> tuple[float, float]:
+        """tau_low and tau_high as they were used."""
+        params = self.get_params(deep=False)
+        return thresholds_of(params, preset_of(params["preset"]))
+
+    @property
     def n_nodes_(self) -> int:
         """The number of nodes; see :func:`fspn.model.counting.census`."""
         return self.census_.n_nodes
@@ -257,9 +264,9 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
     @property
     def compiled_bytes_(self) -> int:
         """The bytes of the compiled form; 0 where the model is answered by the reference."""
-        if self._engine is None:
+        if self._compiled is None:
             return 0
-        program = self._engine.program
+        program = self._compiled.program
         return sum(array.nbytes for array in (*program.pools, program.dense))
 
     @property

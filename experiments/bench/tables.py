@@ -27,6 +27,7 @@ def page(results: Results, verdicts: Sequence[Target], about: Found) -> str:
         "## Targets", *_targets(verdicts),
         "## One query Pr(Q = q | E = e), µs, median (quartiles)", *_queries(results, False),
         "## Batched, µs per query", *_queries(results, True),
+        "## Real tables: counts by conditions on 1 to 6 columns", *_real(results),
         "## Training, s", *_training(results),
         "## The limit: reading the bytes that a query touches", *_limit(results),
         "## Scaling of FSPN", *_curves(results),
@@ -89,6 +90,28 @@ def _queries(results: Results, batched: bool) -> Iterator[str]:
             "pyAgrum, SPFlow and pomegranate get codes, ready made; FSPN gets values and "
             "looks the codes up itself."
         )
+
+
+def _real(results: Results) -> Iterator[str]:
+    for part in results.tables:
+        yield (
+            f"**{part['table']}**: {part['rows']:,} rows, {part['columns']} columns; learned in "
+            f"{part['train_seconds']:.1f} s, {part['model_bytes'] / 1e3:,.0f} KB."
+        )
+        yield _table(
+            ["engine", "µs: median / 95% / 99% / max", "per second", "q-error: the same"],
+            [
+                [
+                    time["label"], _quantiles(time["microseconds"]),
+                    number(time["per_second"]), _quantiles(time["q_error"]),
+                ]
+                for time in part["times"]
+            ],
+        )  # fmt: skip
+
+
+def _quantiles(values: Sequence[float]) -> str:
+    return " / ".join(number(value) for value in values)
 
 
 def _training(results: Results) -> Iterator[str]:

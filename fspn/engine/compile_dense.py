@@ -7,14 +7,28 @@ from collections.abc import Iterable
 import numpy as np
 
 from fspn.engine.compile_block import Block
-from fspn.engine.dense_kernels import MAX_VARIABLES, WAY, WAYS
+from fspn.engine.dense_kernels import MAX_VARIABLES
 from fspn.engine.pools import PoolWriter
 from fspn.engine.presum import Shortener, ShortTable
-from fspn.model.cpt.dense import written_out
+from fspn.engine.program import (
+    WAY_SIZE,
+    WAYS,
+    DenseRecord,
+    DenseTableRecord,
+    DenseVariableRecord,
+    DimensionRecord,
+    WayRecord,
+    open_ended,
+)
+from fspn.model.cpt.backoff import BackoffTable
+from fspn.model.cpt.full import FullTable
 from fspn.model.nodes import TableSplit, UniLeaf
 
-MAX_TABLE = 1 << 17
-MAX_DENSE = 1 << 21
+# A table of three columns of 100 values has 2^20 cells; all of a model's take 64 MB at most.
+MAX_TABLE = 1 << 21
+MAX_DENSE = 1 << 23
+
+# Presummed tables may take this many cells, or as many as the tables that they are made of.
 MAX_SHORTER = 1 << 19
 
 
@@ -45,7 +59,8 @@ class _DenseWriter:
             ((*parents, place), _written(part))
             for place, (parents, part) in enumerate(zip(block.parents, block.parts, strict=True))
         ]
-        self._shortener = Shortener(tables, MAX_SHORTER - pool.n_shorter)
+        own = sum(cells.size for _, cells in tables)
+        self._shortener = Shortener(tables, max(MAX_SHORTER, own) - pool.n_shorter)
         order = sorted(block.order(pool.sizes), key=lambda v: len(self._shortener.children[v]) > 0)
         self._rank = {place: rank for rank, place in enumerate(order)}
 
@@ -55,8 +70,8 @@ class _DenseWriter:
             v = self._block.variables[place]
             above = self._turns(self._shortener.ancestors[place])
             last = int(self._pool.sizes[v]) - 1
-            entries += [v, last, self._rank[place], above, self._tables(place)]
-        return self._pool.record(len(self._rank), *entries)
+            entries += DenseVariableRecord(v, last, self._rank[place], above, self._tables(place))
+        return self._pool.record(*open_ended(DenseRecord, len(self._rank), rest=entries))
 
     def _turns(self, places: Iterable[int]) -> int:
         """Tables as bits."""
@@ -69,13 +84,13 @@ class _DenseWriter:
             ways = [
                 entry
                 for parent, shorter in table.ways
-                for entry in (
+                for entry in WayRecord(
                     1 << self._rank[parent],
                     self._turns(self._shortener.children[parent]),
                     written[shorter.merged],
                 )
             ]
-            ways += [0] * (WAY * WAYS - len(ways))
+            ways += [0] * (WAY_SIZE * WAYS - len(ways))
             written[table.merged] = self._table(table, ways)
             self._pool.n_shorter += table.cells.size if table.merged else 0
         return written[frozenset()]
@@ -89,10 +104,13 @@ class _DenseWriter:
         dims = [
             entry
             for axis, stride in zip(axes, strides, strict=True)
-            for entry in (ranks[axis], stride, self._block.variables[table.dims[axis]])
+            for entry in DimensionRecord(
+                ranks[axis], stride, self._block.variables[table.dims[axis]]
+            )
         ]
         start, bits = self._pool.dense_at(cells), sum(1 << rank for rank in ranks)
-        return self._pool.record(start, len(ranks), bits, self._turns(table.merged), *ways, *dims)
+        head = (start, len(ranks), bits, self._turns(table.merged))
+        return self._pool.record(*open_ended(DenseTableRecord, *head, rest=(*ways, *dims)))
 
 
 def _cells(part: UniLeaf | TableSplit) -> int:
@@ -107,3 +125,23 @@ def _row(leaf: UniLeaf) -> np.ndarray:
 
 def _written(part: UniLeaf | TableSplit) -> np.ndarray:
     return _row(part) if isinstance(part, UniLeaf) else written_out(part.cpt)
+
+
+def written_out(cpt: BackoffTable | FullTable) -> np.ndarray:
+    """All of a conditional table, one axis per parent and the child's last."""
+    rows = int(np.prod(cpt.sizes))
+    table = np.tile(cpt.base, (rows, 1))
+    for level in cpt.levels:
+        repeats = rows // int(np.prod(level.sizes))
+        place = np.full(rows // repeats, -1)
+        place[level.rows.keys] = np.arange(len(level.rows.keys))
+        place = np.repeat(place, repeats)
+        seen = np.flatnonzero(place >= 0)
+        table[seen] *= level.rows.tail[place[seen]][:, None]
+        first, last = level.rows.start[place[seen]], level.rows.start[place[seen] + 1]
+        n = last - first
+        entries = np.repeat(first - np.concatenate([[0], np.cumsum(n)[:-1]]), n) + np.arange(
+            n.sum()
+        )
+        table[np.repeat(seen, n), level.rows.codes[entries]] += level.rows.share[entries]
+    return table.reshape(*cpt.sizes, len(cpt.base))

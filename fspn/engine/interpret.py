@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fspn.engine.compile_block import Block, gather_block
+from fspn.engine.compile_dense import written_out
 from fspn.engine.limits import TooWide
-from fspn.model.cpt.dense import written_out
 from fspn.model.graph import elimination_order
 from fspn.model.infer import Steps, infer_node, log_probability
 from fspn.model.nodes import Factorize, MultiLeaf, Node, TableSplit, UniLeaf

@@ -16,9 +16,10 @@ from typing import Any
 
 @cache
 def stamp_of_kernels() -> str:
-    """A digest of all files of this package that hold kernels."""
+    """A digest of all files of this package that hold kernels, or what kernels read by name."""
     here = Path(__file__).parent
-    return digest([*here.glob("*kernels.py"), here / "elimination.py"])
+    others = ("elimination.py", "pools.py", "program.py", "workspace.py")
+    return digest([*here.glob("*kernels.py"), *(here / name for name in others)])
 
 
 def digest(files: Iterable[Path]) -> str:

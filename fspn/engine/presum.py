@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fspn.engine.dense_kernels import WAYS
+from fspn.engine.program import WAYS
 
 MAX_GROWTH = 2
 MAX_TABLES = 16
@@ -50,7 +50,7 @@ class Shortener:
 
     A table is kept if it has at most :data:`MAX_GROWTH` times the cells of the two that it is made
     of, so that large ones can follow from each other only as far as ``max_cells`` allows. Of each
-    table :data:`~fspn.engine.dense_kernels.WAYS` ways to go on are kept, and :data:`MAX_TABLES`
+    table :data:`~fspn.engine.program.WAYS` ways to go on are kept, and :data:`MAX_TABLES`
     tables of each variable, those with few parents summed out first.
     """
 

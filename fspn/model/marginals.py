@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fspn.model.cpt.backoff import BackoffTable
-from fspn.model.cpt.dense import written_out
+from fspn.model.cpt.dense import dense_table
 from fspn.model.graph import elimination_order
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.nodes import Factorize, Node, Product, Sum, TableSplit, UniLeaf
@@ -98,7 +98,7 @@ def _cells(part: UniLeaf | TableSplit) -> np.ndarray:
         return np.asarray(part.dist.pmf())
     if np.prod([float(size) for size in part.cpt.sizes]) * len(part.cpt.base) > MAX_CELLS:
         raise NoMarginals("a table that is too large")
-    return written_out(part.cpt)
+    return dense_table(part.cpt)
 
 
 def _forward(

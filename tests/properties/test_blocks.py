@@ -12,9 +12,9 @@ import fspn.engine.dense_kernels
 import fspn.engine.engine
 import fspn.engine.joint_table
 from fspn.engine.compile import compile_fspn
+from fspn.engine.compile_dense import written_out
 from fspn.engine.engine import Engine
 from fspn.estimator import FSPN
-from fspn.model.cpt.dense import written_out
 from fspn.model.nodes import Factorize, Node, Product, Sum, TableSplit, UniLeaf
 from fspn.schema.domain import Domain, Variable
 from fspn.schema.events import CodeRange, CodeWeights, Events

@@ -1,28 +1,27 @@
-"""A conditional table with all its cells."""
+"""A conditional table written out cell by cell, whatever its kind."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from fspn.model.cpt.backoff import BackoffTable
-from fspn.model.cpt.full import FullTable
 
+def dense_table(cpt: Any) -> np.ndarray:
+    r""":math:`P(x \mid u)` for all cells, shape (sizes of the parents, codes of the child).
 
-def written_out(cpt: BackoffTable | FullTable) -> np.ndarray:
-    """All of a conditional table, one axis per parent and the child's last."""
-    rows = int(np.prod(cpt.sizes))
-    table = np.tile(cpt.base, (rows, 1))
-    for level in cpt.levels:
-        repeats = rows // int(np.prod(level.sizes))
-        place = np.full(rows // repeats, -1)
-        place[level.rows.keys] = np.arange(len(level.rows.keys))
-        place = np.repeat(place, repeats)
-        seen = np.flatnonzero(place >= 0)
-        table[seen] *= level.rows.tail[place[seen]][:, None]
-        first, last = level.rows.start[place[seen]], level.rows.start[place[seen] + 1]
-        n = last - first
-        entries = np.repeat(first - np.concatenate([[0], np.cumsum(n)[:-1]]), n) + np.arange(
-            n.sum()
-        )
-        table[np.repeat(seen, n), level.rows.codes[entries]] += level.rows.share[entries]
-    return table.reshape(*cpt.sizes, len(cpt.base))
+    Back-off levels are laid over each other from few parents to all,
+    :math:`P_\ell = S_\ell + T_\ell P_{\ell-1}`; a kind without levels is read row by row.
+    """
+    levels = getattr(cpt, "levels", None)
+    if levels is None:
+        configurations = np.indices(cpt.sizes).reshape(len(cpt.sizes), -1).T
+        return np.asarray(cpt.table(configurations)).reshape(*cpt.sizes, -1)
+    table = np.asarray(cpt.base, dtype=np.float64)[None, :]
+    for level in levels:
+        rows, n_rows = level.rows, int(np.prod(level.sizes))
+        tail = np.ones(n_rows)
+        tail[rows.keys] = rows.tail
+        table = np.repeat(table, n_rows // len(table), axis=0) * tail[:, None]
+        table[np.repeat(rows.keys, np.diff(rows.start)), rows.codes] += rows.share
+    return np.repeat(table, int(np.prod(cpt.sizes)) // len(table), axis=0).reshape(*cpt.sizes, -1)
