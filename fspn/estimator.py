@@ -53,7 +53,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         max_cells: Cells of an intermediate result of a query on tables, at most. None = 300,000,
             and 4,096 where all columns have two values.
         max_bins: Cells of a column, at most; a column of no more values has one cell per value.
-            None = 100 values, and 64 cells for reals and for columns of more values.
+            None = 128 values, and 64 cells for reals and for columns of more values.
         n_components: Children of the root sum node, learned by EM (fewer where a child is left
             with too few rows); None = chosen by evidence and held-out rows.
         offsets: Whether a table may be an integer combination of its parents plus noise; never
