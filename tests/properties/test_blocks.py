@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fspn.engine.compile_dense
-import fspn.engine.dense_kernels
 import fspn.engine.engine
+import fspn.engine.factor_kernels
 import fspn.engine.joint_table
 from fspn.engine.compile import compile_fspn
 from fspn.engine.compile_dense import written_out
@@ -247,7 +247,7 @@ def test_blocks_of_as_many_variables_as_a_word_has_bits(n: int) -> None:
     maker = NetworkMaker(n)
     leaf, tables, node = maker.chain(n, 3)
     engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
-    assert (engine.first > 1) == (n <= fspn.engine.dense_kernels.MAX_VARIABLES)
+    assert (engine.first > 1) == (n <= fspn.engine.factor_kernels.MAX_VARIABLES)
     weights = maker.rng.integers(1, 4, size=(n, 5, 3)) / 3.0
     events = Events(5, {v: CodeWeights(weights[v]) for v in range(n) if v % 3})
     weights[::3] = 1.0
