@@ -19,7 +19,7 @@ class FSPNModel(Compiled):
         min_rows: Slices of fewer rows are not partitioned any further.
         alpha: Strength of the smoothing.
         max_parents: Conditioning variables per table, at most.
-        n_components: Children of the root sum node, where all columns have two values.
+        n_components: Children of the root sum node.
         oracle: The independence oracle.
         group: How a highly correlated group is modelled.
         offsets: Whether a table may be an integer combination of its parents plus noise.
@@ -73,6 +73,12 @@ class FSPNModel(Compiled):
             },
             random_state=seed,
         ).fit(self._decoded(codes), domains=dict(zip(columns, self._values, strict=True)))
+
+    @property
+    def fitted_params(self) -> dict[str, Any]:
+        """The thresholds, the preset's own among them."""
+        low, high = self.model.thresholds_
+        return {"tau_low": low, "tau_high": high}
 
 
 class FSPNPaper(FSPNModel):

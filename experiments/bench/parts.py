@@ -124,7 +124,7 @@ class Shelf:
         if self.options.share_machine:
             found = part.run()
         else:
-            with Machine.local().alone():
+            with Machine.local("the benchmark").alone():
                 started = datetime.now(UTC)
                 found = part.run()
         return {

@@ -78,6 +78,14 @@ MEASURES = {
         ),
     )
 }
+TIMES = frozenset({"latency", "latency_batch", "train"})
+"""Measures that compare only when they were taken on machines of one type."""
+
+
+# Drawn beside the model size; no measure of its own in the tables.
+COMPILED = Measure(
+    "compiled", "compiled_bytes", 1 / 1024, "", "Compiled Size (KB)", "compiled size"
+)
 
 
 def label(model: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from experiments.datasets import check as check_dataset
 from experiments.measures.divergence import KLConfig
 from experiments.measures.timing import TimingConfig
 from experiments.measures.workload import WorkloadConfig
-from experiments.study.overrides import command_of, variant_of
-from experiments.study.search import settings
+from experiments.study.overrides import command_of, given_params, key_of, variant_of
+from experiments.study.search import open_grid, settings
 
 INF = math.inf
 # Closed ranges of numbers that mean the same wherever they occur.
@@ -46,7 +46,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
 }
 
 
-DERIVED = frozenset({"tracking_uri", "live", "variant", "swept", "command"})
+DERIVED = frozenset({"tracking_uri", "live", "variant", "swept", "command", "fixed"})
 
 
 class ConfigError(CompactHydraException, ValueError):
@@ -104,6 +104,7 @@ class JobConfig:
     variant: str
     swept: str
     command: str
+    fixed: frozenset[str] = frozenset()  # hyper-parameters that were given: no search changes them
 
     @property
     def label(self) -> str:
@@ -157,12 +158,15 @@ def read_job(
     _known(values, KEYS, "")
     for node in ("dataset", "workload"):
         _require(isinstance(values.get(node), dict), node, values.get(node), "chosen")
+    model, fixed = _read_model(values), given_params([*given, *swept])
+    search = _read_node(SearchConfig, values, "search")
+    _refuse_contradictions(fixed, [*given, *swept])
     job = JobConfig(
         study=_name(values, "study"),
         dataset=values["dataset"],
         workload=values["workload"],
-        model=_read_model(values),
-        search=_read_node(SearchConfig, values, "search"),
+        model=model,
+        search=replace(search, grid=open_grid(search.grid, model.params, fixed)),
         kl=_read_node(KLConfig, values, "kl"),
         timing=_read_node(TimingConfig, values, "timing"),
         seed=values["seed"],
@@ -174,9 +178,19 @@ def read_job(
         variant=variant_of([*given, *swept]),
         swept=variant_of(swept),
         command=command_of([*given, *swept]),
+        fixed=fixed,
     )
     _check(job)
     return job
+
+
+def _refuse_contradictions(fixed: Collection[str], overrides: Sequence[str]) -> None:
+    """A hyper-parameter is given one value, or a grid of them, not both."""
+    for key in sorted(fixed):
+        if f"search.grid.{key}" in {key_of(override) for override in overrides}:
+            raise ConfigError(
+                f"model.{key} and search.grid.{key} are both given: leave one of them out"
+            )
 
 
 def read_plan(config: DictConfig | Mapping[str, Any]) -> PlanConfig | None:

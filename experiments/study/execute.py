@@ -23,7 +23,7 @@ from experiments.study.config import JobConfig, PlanConfig
 from experiments.study.executors import ExecutorConfig
 from experiments.study.expected import clock_of
 from experiments.study.job import Outcome, run_job
-from experiments.study.plan import compose_jobs, workers_of
+from experiments.study.plan import compose_jobs, expand, workers_of
 from experiments.study.pool import Ended, Started, run_tasks
 from experiments.study.progress import Display
 
@@ -47,6 +47,8 @@ def run_plan(
     Settings, tracking store, locks and executor are checked before the first job starts.
     """
     executor = executor or ExecutorConfig()
+    count = sum(map(len, expand(plan, given)))
+    log.info("checking the settings of %d jobs before the first one starts", count)
     stages = _logged_from_here(without_repeats(compose_jobs(plan, given)), executor)
     first = stages[0][0]
     tracker = tracking.tracker(first.tracking_uri, first.results_dir)

@@ -25,7 +25,8 @@ from experiments.records.journal import Recorder
 from experiments.records.locks import Machine, Untimed, locked
 from experiments.records.rows import ResultRow, Store, collect, disk_full_is_clear
 from experiments.study.config import ConfigError, JobConfig
-from experiments.study.search import SearchResult, Trial, search
+from experiments.study.refit import check_kind, search_and_refit
+from experiments.study.search import SearchResult, Trial, open_grid, search
 from experiments.study.stop import Stop, stoppable, stops_the_job
 from experiments.types import Dataset
 
@@ -51,12 +52,13 @@ def run_job(config: JobConfig) -> Outcome:
 
 
 def _run_unless_finished(config: JobConfig, stop: Stop) -> Outcome:
-    machine = Machine.local()
+    machine = Machine.local(config.label)
     store = Store.of(config.results_dir, config.study)
     with machine.working():
         dataset = load(config.dataset, config.seed, config.cache_dir, config.workload)
-    if dataset.workload is None:
-        machine = Untimed(machine.folder)
+    if dataset.workload is None and dataset.counting is None:
+        machine = Untimed(machine.folder, machine.who)
+    check_kind(config, dataset)
     config = _like_another(config, dataset)
     row = _blank_row(config, dataset)
     with locked(store.lock(row.fingerprint)):
@@ -82,7 +84,8 @@ def _run(
         queries = None
         row = replace(row, run_id=recorder.run_id)
         try:
-            found = search(
+            find = search if dataset.counting is None else search_and_refit
+            found = find(
                 config.model.build,
                 config.search.grid,
                 dataset,
@@ -168,6 +171,7 @@ def _closing(recorder: Recorder) -> Iterator[None]:
 
 def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> ResultRow:
     params = config.model.params | found.best.params
+    fitted = params | found.model.fitted_params
     size = found.model.footprint
     return replace(
         row,
@@ -184,8 +188,8 @@ def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> Resu
         n_factorize=_number(size.n_factorize),
         n_multi_leaves=_number(size.n_multi_leaves),
         depth=_number(size.depth),
-        tau_low=_number(params.get("tau_low")),
-        tau_high=_number(params.get("tau_high")),
+        tau_low=_number(fitted.get("tau_low")),
+        tau_high=_number(fitted.get("tau_high")),
         params=json.dumps(params, sort_keys=True, default=str),
     )
 
@@ -229,9 +233,11 @@ def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
             f"search.like is {config.search.like!r} but that model has no result for "
             f"{dataset.name}, seed {config.seed}: run model={config.search.like} first"
         )
-    chosen: dict[str, Any] = json.loads(rows[same].sort_values("started_at")["params"].iloc[-1])
+    last = rows[same].sort_values("started_at").iloc[-1]
+    chosen: dict[str, Any] = {**json.loads(last["params"]), "size_bytes": int(last["size_bytes"])}
     shared = {k: [v] for k, v in chosen.items() if k in config.model.params}
-    return replace(config, search=replace(config.search, grid=shared))
+    grid = open_grid(shared, config.model.params, config.fixed)
+    return replace(config, search=replace(config.search, grid=grid))
 
 
 def _model_node(config: JobConfig) -> dict[str, Any]:

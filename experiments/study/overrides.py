@@ -33,6 +33,16 @@ def variant_of(overrides: Sequence[str]) -> str:
     return ",".join(sorted(apart))
 
 
+def given_params(overrides: Sequence[str]) -> frozenset[str]:
+    """The hyper-parameters of the model that the overrides set.
+
+    >>> sorted(given_params(["model=fspn", "model.tau_low=0.1", "+model.alpha=1", "seed=0"]))
+    ['alpha', 'tau_low']
+    """
+    keys = [key_of(override) for override in overrides]
+    return frozenset(k.removeprefix("model.") for k in keys if k.startswith("model."))
+
+
 def command_of(overrides: Sequence[str]) -> str:
     """The command that runs this one job."""
     return shlex.join(["python", "-m", "experiments.run", *overrides])

@@ -7,7 +7,7 @@ import logging
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -67,6 +67,23 @@ def settings(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """
     combinations = itertools.product(*grid.values())
     return [p for c in combinations if _in_order(p := dict(zip(grid, c, strict=True)))]
+
+
+def open_grid(
+    grid: Mapping[str, Sequence[Any]], params: Params, fixed: Collection[str]
+) -> dict[str, list[Any]]:
+    """The grid without what was given: a given key is not searched, nor what contradicts it.
+
+    >>> grid = {"tau_low": [0.1, 0.3], "tau_high": [0.2, 0.7], "alpha": [1, 2]}
+    >>> open_grid(grid, {"tau_low": 0.5}, {"tau_low"})
+    {'tau_high': [0.7], 'alpha': [1, 2]}
+    """
+    given = {key: params.get(key) for key in fixed}
+    return {
+        key: [value for value in values if _in_order({**given, key: value})]
+        for key, values in grid.items()
+        if key not in fixed
+    }
 
 
 def search(

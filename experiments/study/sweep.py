@@ -88,7 +88,7 @@ def _parsed(parser: OverridesParser, argument: str) -> Override | None:
     if argument.startswith("-") or "=" not in argument:
         return None
     try:
-        return parser.parse_override(argument)
+        return parser.parse_overrides([argument])[0]
     except OverrideParseException:
         return None
 

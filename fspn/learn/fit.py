@@ -89,6 +89,27 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def row_codes(domain: Domain, table: pd.DataFrame) -> list[np.ndarray]:
+    """The codes of rows that are to be learned from: every cell must have one."""
+    columns = []
+    for variable in domain.variables:
+        if not variable.is_coded:
+            raise ValueError(
+                f"column {variable.name!r} is kept as reals by this preset, so that its leaves "
+                "cannot take new rows; fit the model anew on all rows"
+            )
+        codes = variable.encode(table[variable.name])
+        wrong = np.flatnonzero(codes < 0)
+        if len(wrong):
+            value = table[variable.name].iloc[wrong[0]]
+            raise ValueError(
+                f"column {variable.name!r}: the model has no cell for {value!r}; name values to "
+                "come with fit(X, domains={...}), or fit the model anew on all rows"
+            )
+        columns.append(codes.astype(np.int64))
+    return columns
+
+
 def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that a file can hold: all but plug-ins and random states that are objects."""
     plain = (str, int, float, bool, type(None), np.generic, Mapping)
