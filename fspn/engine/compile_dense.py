@@ -22,7 +22,7 @@ from fspn.engine.program import (
     open_ended,
 )
 from fspn.model.cpt.backoff import BackoffTable
-from fspn.model.cpt.full import FullTable
+from fspn.model.cpt.dense import dense_table
 from fspn.model.nodes import TableSplit, UniLeaf
 
 # A table of three columns of 100 values has 2^20 cells; all of a model's take 64 MB at most.
@@ -115,9 +115,10 @@ class _DenseWriter:
         part = self._block.parts[place]
         if isinstance(part, UniLeaf) or not is_sparse(part):
             return NO_LEVELS
-        width = part.cpt.levels[-2].width if len(part.cpt.levels) > 1 else 0
-        dims = (*self._block.parents[place][:width], place)
-        below = ShortTable(dims, written_out(part.cpt, len(part.cpt.levels) - 1))
+        cells = np.asarray(part.cpt.base)
+        if isinstance(part.cpt, BackoffTable) and len(part.cpt.levels) > 1:
+            cells = dense_table(BackoffTable(part.cpt.base, part.cpt.levels[:-1]))
+        below = ShortTable((*self._block.parents[place][: cells.ndim - 1], place), cells)
         level = last_level(self._pool, self._record, place)
         return level, self._table(below, [0] * (WAY_SIZE * WAYS), NO_LEVELS), self._rank[place]
 
@@ -152,7 +153,7 @@ def _row(leaf: UniLeaf) -> np.ndarray:
 
 
 def _written(part: UniLeaf | TableSplit) -> np.ndarray:
-    return _row(part) if isinstance(part, UniLeaf) else written_out(part.cpt)
+    return _row(part) if isinstance(part, UniLeaf) else dense_table(part.cpt)
 
 
 def is_sparse(part: UniLeaf | TableSplit) -> bool:
@@ -161,25 +162,3 @@ def is_sparse(part: UniLeaf | TableSplit) -> bool:
     if isinstance(part, UniLeaf) or cells <= MIN_SPARSE:
         return False
     return SPARSER * len(part.cpt.levels[-1].rows.codes) < cells
-
-
-def written_out(cpt: BackoffTable | FullTable, n_levels: int | None = None) -> np.ndarray:
-    """A conditional table by its first levels (all), one axis per parent and the child's last."""
-    levels = cpt.levels[:n_levels]
-    sizes = levels[-1].sizes if levels else ()
-    rows = int(np.prod(sizes))
-    table = np.tile(cpt.base, (rows, 1))
-    for level in levels:
-        repeats = rows // int(np.prod(level.sizes))
-        place = np.full(rows // repeats, -1)
-        place[level.rows.keys] = np.arange(len(level.rows.keys))
-        place = np.repeat(place, repeats)
-        seen = np.flatnonzero(place >= 0)
-        table[seen] *= level.rows.tail[place[seen]][:, None]
-        first, last = level.rows.start[place[seen]], level.rows.start[place[seen] + 1]
-        n = last - first
-        entries = np.repeat(first - np.concatenate([[0], np.cumsum(n)[:-1]]), n) + np.arange(
-            n.sum()
-        )
-        table[np.repeat(seen, n), level.rows.codes[entries]] += level.rows.share[entries]
-    return table.reshape(*sizes, len(cpt.base))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import fspn.engine.compile_dense
 from fspn.engine.compile import Program, compile_fspn
 from fspn.engine.engine import Engine
-from fspn.engine.interpret import Interpreter
 from fspn.engine.orders import cost, sparse_order
 from fspn.engine.program import (
     BLOCK,
@@ -23,6 +22,8 @@ from fspn.engine.program import (
     read,
 )
 from fspn.model.cpt.backoff import BackoffTable, CountLevel
+from fspn.model.eliminate.elimination import Elimination
+from fspn.model.eliminate.tables import Tables
 from fspn.model.nodes import Factorize, Node, Product, TableSplit, UniLeaf
 from tests.random_models import ModelMaker
 
@@ -76,7 +77,7 @@ def test_entries_of_the_last_level_sum_to_the_whole_table(seed: int) -> None:
         patch.setattr(fspn.engine.compile_dense, "MIN_SPARSE", 1 << 14)
         program = compile_fspn(root, maker.sizes)
     assert sparse_tables(program) > 0
-    expected = Interpreter(root, maker.sizes).log_probability(events)
+    expected = Elimination(Tables(maker.sizes)).logs(root, events)
     found = Engine(program, maker.domain()).log_probability(events)
     np.testing.assert_allclose(np.exp(found), np.exp(expected), atol=1e-12)
     some = expected > -np.inf
