@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, DensityMixin
 from fspn.ask.questions import AllQuestions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
-from fspn.engine.interpret import Interpreter
 from fspn.learn.fit import learn_model, plain_params, row_codes
 from fspn.learn.settings import preset_of, thresholds_of
 from fspn.model.counting import Census, census
@@ -190,7 +189,6 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
             self._compiled: Engine | None = Engine(program, self.domain_, self.n_jobs)
         except NotCompilable:
             self._compiled = None
-        self._interpreter = Interpreter(self.root_, [v.size for v in self.domain_.variables])
 
     def compile_kernels(self) -> FSPN:
         """Compile what answers questions now, rather than beside the first of them.
@@ -203,7 +201,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        rebuilt = ("_compiled", "_interpreter", "_tables")
+        rebuilt = ("_compiled", "_tables")
         return {k: v for k, v in super().__getstate__().items() if k not in rebuilt}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
