@@ -57,7 +57,8 @@ def code_domain(
     if not all_cells or len(coded) < 2 or all(variable.cells is None for variable in coded):
         return Domain(tuple(coded))
     rows = np.arange(0, len(table), -(-len(table) // MAX_SCORED_ROWS))
-    return Domain(tuple(_best_cells(coded, table.iloc[rows], n_cells)))
+    n_names = min(2 * n_cells, most)
+    return Domain(tuple(_best_cells(coded, table.iloc[rows], n_cells, n_names)))
 
 
 def _needs_cells(variable: Variable) -> bool:
@@ -85,7 +86,9 @@ def _discrete(variable: Variable, counted: Counted, n_cells: int) -> Variable:
     return replace(variable, values=variable.values[order], cells=cells)
 
 
-def _best_cells(coded: Sequence[Variable], table: pd.DataFrame, n_cells: int) -> list[Variable]:
+def _best_cells(
+    coded: Sequence[Variable], table: pd.DataFrame, n_cells: int, n_names: int
+) -> list[Variable]:
     """For every column with cells the best of a few ways to make them."""
     lines = [v.places(table[v.name]) for v in coded]
     codes = [v.codes(line, v.missing_code) for v, line in zip(coded, lines, strict=True)]
@@ -97,7 +100,7 @@ def _best_cells(coded: Sequence[Variable], table: pd.DataFrame, n_cells: int) ->
             continue
         others = [j for j in range(len(coded)) if j != i and sizes[j] > 1]
         tables = [(codes[j].astype(np.int64), sizes[j]) for j in others]
-        tried = [variable, *_others(variable, lines[i], tables, n_cells)]
+        tried = [variable, *_others(variable, lines[i], tables, n_cells, n_names)]
         found = [v.codes(lines[i], v.missing_code).astype(np.int64) for v in tried]
         gains = [_gains(own, v.size, tables) for own, v in zip(found, tried, strict=True)]
         partners = np.argsort(-np.max(gains, axis=0), kind="stable")[:PARTNERS]
@@ -106,7 +109,11 @@ def _best_cells(coded: Sequence[Variable], table: pd.DataFrame, n_cells: int) ->
 
 
 def _others(
-    variable: Variable, line: np.ndarray, tables: list[tuple[np.ndarray, int]], n_cells: int
+    variable: Variable,
+    line: np.ndarray,
+    tables: list[tuple[np.ndarray, int]],
+    n_cells: int,
+    n_names: int,
 ) -> list[Variable]:
     """Fewer cells, and cells of names."""
     cells = variable.cells
@@ -116,11 +123,11 @@ def _others(
         if k >= MIN_BINS and variable.is_ordered:
             found.append(replace(variable, cells=cells.merged(k)))
     known = ~np.isnan(line)
-    is_named = cells.is_discrete and cells.step == 0 and n_cells < len(cells.left) <= MAX_NAMES
+    is_named = cells.is_discrete and cells.step == 0 and n_names < len(cells.left) <= MAX_NAMES
     if not is_named or known.sum() < ROWS_PER_NAME * len(cells.left):
         return found
     name = cells.pieces(line[known])
-    group = group_names(name, cells.mass, [(own[known], size) for own, size in tables], n_cells)
+    group = group_names(name, cells.mass, [(own[known], size) for own, size in tables], n_names)
     if group is None:
         return found
     if variable.is_ordered:
