@@ -67,7 +67,7 @@ def measure(config: HiddenConfig, seed: int) -> Line:
 
 
 def _fit(table: pd.DataFrame, truth: HiddenTruth, n_components: int | None) -> tuple[FSPN, float]:
-    domains: dict[Hashable, Any] = dict(truth.domains)
+    domains: dict[Hashable, Any] = dict(zip(truth.domains, truth.domains.values(), strict=True))
     start = time.process_time()
     model = FSPN(max_parents=2, n_components=n_components).fit(table, domains=domains)
     return model, time.process_time() - start

@@ -1,38 +1,65 @@
 """The command: `python -m experiments.run dataset=rdc_65 model=fspn seed=0`.
 
-With `experiment=<name>` it runs a whole study (all jobs of its plan, then the report); with `-m`
-Hydra's launcher spreads the jobs of a sweep over the cores or over a cluster.
+With `experiment=<name>` it runs a whole study (all jobs of its plan, then the report), with `-m` a
+sweep; `executor=` says where: this machine (`local`, `submitit_local`) or a cluster (`slurm`).
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from experiments.study.config import JobConfig, read_job, read_plan
+from experiments.records import tracking
+from experiments.records.sync import settle
+from experiments.study.config import ConfigError, JobConfig, read_job, read_plan
 from experiments.study.execute import StudyFailed, run_plan
+from experiments.study.executors import read_executor
 from experiments.study.job import run_job
 from experiments.study.plan import conf_dir
+from experiments.study.sweep import Sweep, read_sweep
 
 log = logging.getLogger(__name__)
 
 
-@hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="config")
-def main(config: DictConfig) -> float | None:
-    """Run the job or the study that the command line describes."""
+def main() -> None:
+    """Run the job, the sweep or the study that the command line describes."""
+    try:
+        sweep = read_sweep(sys.argv[1:])
+    except ConfigError as error:
+        sys.exit(str(error))
+    sys.argv[1:] = sweep.given
+
+    @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="config")
+    def run(config: DictConfig) -> None:
+        run_composed(config, sweep)
+
+    run()
+
+
+def run_composed(config: DictConfig, sweep: Sweep) -> None:
+    """Run what a composed configuration and the sweep of its command line describe."""
     given = list(HydraConfig.get().overrides.task)
-    plan = read_plan(config)
+    plan = sweep.plan(read_plan(config))
+    executor = read_executor(config)
     if plan is not None:
-        run_plan(plan, given)
-        return None
-    return run_single(read_job(config, given))
+        run_plan(plan, given, executor)
+        return
+    if not executor.is_local:
+        raise ConfigError(
+            f"executor={executor.kind} runs studies and sweeps: add experiment= or -m"
+        )
+    run_single(read_job(config, given))
 
 
-def run_single(config: JobConfig) -> float:
-    """Run one job and say what came out; returns its mean KL."""
+def run_single(config: JobConfig) -> None:
+    """Run one job and say what came out."""
+    tracker = tracking.tracker(config.tracking_uri, config.results_dir)
+    tracker.check()
+    settle(tracker)
     outcome = run_job(config)
     row = outcome.row
     if row.status == "failed":
@@ -43,7 +70,6 @@ def run_single(config: JobConfig) -> float:
         *(row.label, how, row.kl_mean, row.latency_single_ms),
         *(row.n_nodes, row.train_seconds, row.test_ll),
     )
-    return row.kl_mean
 
 
 if __name__ == "__main__":

@@ -74,6 +74,12 @@ class FSPNModel(Compiled):
             random_state=seed,
         ).fit(self._decoded(codes), domains=dict(zip(columns, self._values, strict=True)))
 
+    @property
+    def fitted_params(self) -> dict[str, Any]:
+        """The thresholds, the preset's own among them."""
+        low, high = self.model.thresholds_
+        return {"tau_low": low, "tau_high": high}
+
 
 class FSPNPaper(FSPNModel):
     """The paper's learner: RDC, k-means row clusters, greedy splitting, Dirichlet multi-leaves.

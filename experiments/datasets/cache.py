@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
-import tempfile
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,13 +38,13 @@ def cached(path: Path, build: Callable[[], Arrays]) -> Arrays:
 def write(path: Path, arrays: Arrays) -> None:
     """Writes beside the file and renames, so that a reader never sees half of it."""
     checksum = np.array(_checksum(arrays))
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    part = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with part.open("xb") as file:
             np.savez_compressed(file, allow_pickle=False, **(arrays | {CHECKSUM: checksum}))
-        Path(temporary).replace(path)
+        part.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 

@@ -45,6 +45,8 @@ class TableConfig:
         if self.max_values < 2:
             raise ValueError(f"dataset.max_values is {self.max_values} but must be at least 2")
 
+        check_path(Path(self.path))
+
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> TableConfig:
         """Reads a plain mapping or a Hydra node; an unknown or missing key is an error."""
@@ -81,12 +83,16 @@ def load_table(config: TableConfig, workload: WorkloadConfig, seed: int) -> Data
     )
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """A CSV or Parquet file as a table without missing values."""
+def check_path(path: Path) -> None:
+    """Refuse a file that cannot be read, before anything else is done."""
     if not path.is_file():
         raise ValueError(f"dataset.path: there is no file {path}")
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"dataset.path {path} must end in .csv or .parquet")
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A CSV or Parquet file as a table without missing values."""
     table = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
     missing = table.isna().sum()
     if missing.any():

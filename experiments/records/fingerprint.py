@@ -66,6 +66,14 @@ def data_digest(dataset: Dataset) -> str:
 
 
 @cache
+def data_code() -> str:
+    """Digest of the code that makes and reads datasets."""
+    files = sorted((ROOT / "experiments" / "datasets").glob("*.py"))
+    names = [f"experiments.datasets.{file.stem}" for file in files if file.stem != "__init__"]
+    return _digest("".join(f"{name}:{_source_digest(name)};" for name in names))
+
+
+@cache
 def commit() -> str:
     """The git commit, with `+` if a file outside `results/` was changed; empty outside git."""
     head = _git("rev-parse", "--short=12", "HEAD")

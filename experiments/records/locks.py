@@ -1,4 +1,4 @@
-"""Locks between processes; the kernel drops them when their holder dies, however it dies."""
+"""The cores of a machine: jobs that train share them, a job that measures time has them alone."""
 
 from __future__ import annotations
 
@@ -6,34 +6,14 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.records.flocks import flock, is_held, locked, locked_if_free, open_lock
+from experiments.records.waiting import patiently, present
 
-@contextmanager
-def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
-    """Hold the lock file `path`, waiting for it if need be."""
-    handle = _open(path)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def is_held(path: Path) -> bool:
-    """Whether a living process holds the lock file `path`."""
-    if not path.exists():
-        return False
-    handle = _open(path)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
+__all__ = ["Machine", "Untimed", "is_held", "locked", "locked_if_free"]
 
 
 @dataclass(frozen=True)
@@ -45,32 +25,40 @@ class Machine:
     waiting, so that new work cannot overtake it for ever.
 
     Arguments:
-        folder: where the two lock files live; one per user and machine by default.
+        folder: where the lock files live; one per user and machine by default.
+        who: what others are told that they wait for.
     """
 
     folder: Path
+    who: str = ""
 
     @classmethod
-    def local(cls) -> Machine:
+    def local(cls, who: str = "") -> Machine:
         """The lock of this machine, or of `FSPN_LOCK_DIR` where that is set."""
         default = Path(tempfile.gettempdir()) / f"fspn-machine-{os.getuid()}"
-        return cls(Path(os.environ.get("FSPN_LOCK_DIR", default)))
+        return cls(Path(os.environ.get("FSPN_LOCK_DIR", default)), who)
 
     @contextmanager
     def working(self) -> Iterator[None]:
         """Use a core beside others."""
-        handle = _open(self.folder / "floor.lock")
+        path = self.folder / "floor.lock"
+        handle = open_lock(path)
         try:
-            with locked(self.folder / "gate.lock"):
-                fcntl.flock(handle, fcntl.LOCK_SH)
-            yield
+            with patiently(self.folder), locked(self.folder / "gate.lock"):
+                flock(handle, path, fcntl.LOCK_SH)
+            with present(self.folder, self.who, "computes"):
+                yield
         finally:
             os.close(handle)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Use the machine while no other job of this kind computes."""
-        with locked(self.folder / "gate.lock"), locked(self.folder / "floor.lock"):
+        with ExitStack() as held:
+            with patiently(self.folder):
+                held.enter_context(locked(self.folder / "gate.lock"))
+                held.enter_context(locked(self.folder / "floor.lock"))
+            held.enter_context(present(self.folder, self.who, "measures times, alone,"))
             yield
 
 
@@ -81,8 +69,3 @@ class Untimed(Machine):
     def alone(self) -> Iterator[None]:
         """Nothing is timed, so there is nothing to keep away."""
         yield
-
-
-def _open(path: Path) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

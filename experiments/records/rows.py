@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import math
 import os
-import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ import pandas as pd
 NAN = math.nan
 FINAL = frozenset({"ok", "unsupported", "timeout"})
 SCORES = "log_likelihood"
+UNLOGGED = "unlogged"
 
 
 class DiskFullError(OSError):
@@ -29,10 +30,12 @@ class ResultRow:
     """What one job (dataset x model x seed) measured. A missing measure is NaN.
 
     Times are in the unit that the name says; `latency_batch_ms` is per query of a batch;
-    `kl_*` are nats; `*_ll` are mean log-likelihoods per row; `label` tells the jobs of one
-    experiment apart (dataset/model/seed and the settings that were swept beyond these);
+    `kl_*` are nats; `q_*` are quantiles of q-errors of row counts; `*_ll` are mean
+    log-likelihoods per row; `label` tells the jobs of one experiment apart (dataset/model/seed
+    and the settings that were swept beyond these);
     `compiled_bytes` is the form that answers queries, `size_bytes` the model itself; `n_factorize`
-    and `n_multi_leaves` are the paper's f and l.
+    and `n_multi_leaves` are the paper's f and l; `node_type` is the processor and its number of
+    cores: times of different types do not compare.
     """
 
     fingerprint: str
@@ -54,6 +57,11 @@ class ResultRow:
     kl_se: float = NAN
     kl_sampling_se: float = NAN
     kl_floored: float = NAN
+    q_median: float = NAN
+    q_p90: float = NAN
+    q_p95: float = NAN
+    q_p99: float = NAN
+    q_max: float = NAN
     n_queries: float = NAN
     latency_single_ms: float = NAN
     latency_single_iqr_ms: float = NAN
@@ -82,9 +90,15 @@ class ResultRow:
     dataset_digest: str = ""
     run_id: str = ""
     machine: str = ""
+    node_type: str = ""
     python: str = ""
     started_at: str = ""
     command: str = ""
+
+    @property
+    def run_status(self) -> str:
+        """How MLflow calls the end of this job's run."""
+        return "FAILED" if self.status == "failed" else "FINISHED"
 
 
 COLUMNS = tuple(field.name for field in fields(ResultRow))
@@ -111,6 +125,10 @@ class Store:
         """The lock file that whoever runs this job holds."""
         return self.folder / "locks" / f"{fingerprint}.lock"
 
+    def unlogged(self, fingerprint: str) -> Path:
+        """The file that holds what the tracking store has yet to be told about a job."""
+        return self.folder / UNLOGGED / f"{fingerprint}.json"
+
     def read(self, fingerprint: str) -> ResultRow | None:
         """The row of a job, or None if there is none that can be read."""
         frame = _read(self.folder / f"{fingerprint}.parquet")
@@ -136,6 +154,10 @@ class Store:
         """The log-likelihoods of a job's test rows, or None if they were not recorded."""
         frame = _read(self._scores(fingerprint))
         return None if frame is None else frame[SCORES].to_numpy(dtype=np.float64)
+
+    def read_queries(self, fingerprint: str) -> pd.DataFrame | None:
+        """The per-query table of a job, or None if there is none."""
+        return _read(self.folder / f"{fingerprint}.queries.parquet")
 
     def _scores(self, fingerprint: str) -> Path:
         return self.folder / "loglik" / f"{fingerprint}.parquet"
@@ -168,8 +190,8 @@ def collect_queries(results_dir: Path | str, rows: pd.DataFrame) -> pd.DataFrame
     who = ["fingerprint", "experiment", "dataset", "model", "seed"]
     tables = []
     for row in rows[who].to_dict("records"):
-        folder = Store.of(Path(results_dir), row["experiment"]).folder
-        table = _read(folder / f"{row['fingerprint']}.queries.parquet")
+        store = Store.of(Path(results_dir), row["experiment"])
+        table = store.read_queries(row["fingerprint"])
         if table is not None:
             tables.append(table.assign(**{str(k): v for k, v in row.items()}))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
@@ -177,12 +199,24 @@ def collect_queries(results_dir: Path | str, rows: pd.DataFrame) -> pd.DataFrame
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:
     """Write a table so that `path` is either the old file or the whole new one."""
+    with _replacing(path) as file:
+        frame.to_parquet(file, index=False)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write a text so that `path` is either the old file or the whole new one."""
+    with _replacing(path) as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file beside `path` that takes its place once it is written; readable as usual files are."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-    part = Path(name)
+    part = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
-        with disk_full_is_clear(path), os.fdopen(handle, "wb") as file:
-            frame.to_parquet(file, index=False)
+        with disk_full_is_clear(path), part.open("xb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)

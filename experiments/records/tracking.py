@@ -1,7 +1,9 @@
 """MLflow: the only module that imports it. Switched off, the same calls do nothing.
 
 A run is opened after its job took the job's lock and closed before the lock is given back. So a
-run that MLflow shows as running although nobody holds that lock was killed; `recover` says so.
+run that MLflow shows as running although nobody holds that lock was killed; `recover` says so,
+on whatever machine it is called. A folder of results has an identity of its own (`runs/.identity`)
+by which its runs are known: paths and host names change.
 """
 
 from __future__ import annotations
@@ -10,26 +12,42 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterable, Mapping
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from hydra.errors import CompactHydraException
 
+from experiments.records.file_systems import locks_reach_all
 from experiments.records.locks import is_held, locked
-from experiments.records.rows import ResultRow, Store, disk_full_is_clear
+from experiments.records.rows import ResultRow, Store, disk_full_is_clear, write_text
 from experiments.study.search import Trial
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
+os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+# A server that does not answer costs a job seconds: `sync` logs later what is missing then.
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "1")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
 
 SQLITE = "sqlite:///"
-FINGERPRINT, HOST, RESULTS, SUPERSEDED = (
-    f"fspn.{name}" for name in ("fingerprint", "host", "results", "superseded_by")
+FINGERPRINT, HOST, RESULTS, IDENTITY, SUPERSEDED = (
+    f"fspn.{name}" for name in ("fingerprint", "host", "results", "identity", "superseded_by")
 )
+ENDED = frozenset({"FINISHED", "FAILED"})
+PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10"}
+
+
+class TrackingError(CompactHydraException, RuntimeError):
+    """The tracking store cannot be used; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +71,18 @@ class Tracker:
     """Where runs are logged; here nowhere."""
 
     results_dir: Path
+
+    @property
+    def logs(self) -> bool:
+        """Whether anything is logged at all."""
+        return False
+
+    def check(self) -> None:
+        """Raise a TrackingError unless the store can be used from here, now."""
+
+    def has_finished(self, run_id: str) -> bool:
+        """Whether the run `run_id` was logged to its end."""
+        return False
 
     def recover(self) -> int:
         """Make the store ready and close the runs of killed jobs; returns how many there were."""
@@ -121,6 +151,32 @@ class MlflowTracker(Tracker):
 
     uri: str
 
+    @property
+    def logs(self) -> bool:
+        """Whether anything is logged at all."""
+        return True
+
+    def check(self) -> None:
+        """Ask a server for something small, once, and say clearly why it refuses."""
+        if self._database is not None:
+            return
+        try:
+            with _environment(PATIENCE):
+                self._client.search_experiments(max_results=1)
+        except Exception as error:
+            raise TrackingError(_refusal(self.uri, str(error))) from error
+
+    def has_finished(self, run_id: str) -> bool:
+        """Whether the run `run_id` was logged to its end."""
+        from mlflow.exceptions import MlflowException
+
+        try:
+            return bool(run_id) and self._client.get_run(run_id).info.status in ENDED
+        except MlflowException as error:
+            if error.error_code == "RESOURCE_DOES_NOT_EXIST":
+                return False
+            raise
+
     def prepare(self) -> None:
         """Create a SQLite store once, under a lock.
 
@@ -157,11 +213,19 @@ class MlflowTracker(Tracker):
     def start(self, row: ResultRow, config: Mapping[str, Any]) -> Run:
         """Open the run `model/dataset/seed` with its resolved settings."""
         self.prepare()
-        tags = {FINGERPRINT: row.fingerprint, HOST: socket.gethostname(), RESULTS: self._results}
+        tags = {
+            FINGERPRINT: row.fingerprint,
+            HOST: socket.gethostname(),
+            RESULTS: self._results,
+            IDENTITY: self.identity,
+        }
         experiment = self._experiment(row.experiment)
         name = f"{row.model}/{row.dataset}/{row.seed}"
         with disk_full_is_clear("the MLflow store"):
-            run = self._client.create_run(experiment, run_name=name, tags=tags).info.run_id
+            began = _milliseconds(row.started_at)
+            run = self._client.create_run(
+                experiment, start_time=began, run_name=name, tags=tags
+            ).info.run_id
             who = {k: getattr(row, k) for k in ("dataset", "model", "seed", "dataset_digest")}
             _log_batch(self._client, run, who | {"code_version": row.code_version}, {})
             self._client.log_dict(run, dict(config), "config.yaml")
@@ -180,6 +244,15 @@ class MlflowTracker(Tracker):
         from mlflow import MlflowClient
 
         return MlflowClient(tracking_uri=self.uri)
+
+    @cached_property
+    def identity(self) -> str:
+        """What tells this folder of results from every other, wherever it is seen from."""
+        path = self.results_dir / "runs" / ".identity"
+        with locked(path.with_name(".mlflow.lock")):
+            if not path.is_file():
+                write_text(uuid.uuid4().hex, path)
+        return path.read_text(encoding="utf-8")
 
     @property
     def _database(self) -> Path | None:
@@ -208,17 +281,50 @@ class MlflowTracker(Tracker):
 
     def _is_dead(self, run: Any, experiments: Mapping[str, str]) -> bool:
         tags = run.data.tags
-        if tags.get(RESULTS) != self._results or FINGERPRINT not in tags:
+        if FINGERPRINT not in tags or tags.get(IDENTITY) != self.identity:
             return False
-        if self._database is None and tags.get(HOST) != socket.gethostname():
+        if tags.get(HOST) != socket.gethostname() and not locks_reach_all(self.results_dir):
             return False
         store = Store.of(self.results_dir, experiments[run.info.experiment_id])
         return not is_held(store.lock(tags[FINGERPRINT]))
 
     def _is_recorded(self, run: Any, experiments: Mapping[str, str]) -> bool:
         store = Store.of(self.results_dir, experiments[run.info.experiment_id])
-        row = store.finished(run.data.tags[FINGERPRINT])
-        return row is not None and row.run_id == run.info.run_id
+        fingerprint = run.data.tags[FINGERPRINT]
+        row = store.finished(fingerprint)
+        owed = store.unlogged(fingerprint).exists()
+        return row is not None and row.run_id == run.info.run_id and not owed
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Environment variables that hold inside the block only."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _refusal(uri: str, error: str) -> str:
+    """Why a server is of no use, and what to do about it."""
+    if "Invalid Host header" in error:
+        why = "refuses this name: start it with --allowed-hosts (see docs/cluster.md)"
+    elif "401" in error or "not authenticated" in error:
+        why = (
+            "asks for a login: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, "
+            "e.g. by the client.env that `python -m experiments.server` wrote"
+        )
+    else:
+        why = f"does not answer: is it running? ({error.splitlines()[0][:200]})"
+    return (
+        f"the MLflow server {uri} {why}; tracking=sqlite needs no server, tracking=none no MLflow"
+    )
 
 
 def _create_database(path: Path) -> None:
@@ -248,6 +354,10 @@ def _log_batch(
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
     return {k: float(v) for k, v in values.items() if isinstance(v, int | float) and k != "seed"}
+
+
+def _milliseconds(started_at: str) -> int | None:
+    return round(1000 * datetime.fromisoformat(started_at).timestamp()) if started_at else None
 
 
 def _now() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from experiments.datasets import check as check_dataset
 from experiments.measures.divergence import KLConfig
 from experiments.measures.timing import TimingConfig
 from experiments.measures.workload import WorkloadConfig
-from experiments.study.overrides import command_of, variant_of
-from experiments.study.search import settings
+from experiments.study.overrides import command_of, given_params, key_of, variant_of
+from experiments.study.search import open_grid, settings
 
 INF = math.inf
 # Closed ranges of numbers that mean the same wherever they occur.
@@ -46,7 +46,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
 }
 
 
-DERIVED = frozenset({"tracking_uri", "variant", "swept", "command"})
+DERIVED = frozenset({"tracking_uri", "live", "variant", "swept", "command", "fixed"})
 
 
 class ConfigError(CompactHydraException, ValueError):
@@ -100,9 +100,11 @@ class JobConfig:
     results_dir: Path
     cache_dir: Path
     tracking_uri: str | None
+    live: bool
     variant: str
     swept: str
     command: str
+    fixed: frozenset[str] = frozenset()  # hyper-parameters that were given: no search changes them
 
     @property
     def label(self) -> str:
@@ -124,7 +126,7 @@ class JobConfig:
         return {k: v for k, v in asdict(self).items() if k in matters}
 
 
-KEYS = {f.name for f in fields(JobConfig)} - DERIVED | {"tracking", "plan"}
+KEYS = {f.name for f in fields(JobConfig)} - DERIVED | {"tracking", "plan", "executor"}
 
 
 @dataclass(frozen=True)
@@ -156,12 +158,15 @@ def read_job(
     _known(values, KEYS, "")
     for node in ("dataset", "workload"):
         _require(isinstance(values.get(node), dict), node, values.get(node), "chosen")
+    model, fixed = _read_model(values), given_params([*given, *swept])
+    search = _read_node(SearchConfig, values, "search")
+    _refuse_contradictions(fixed, [*given, *swept])
     job = JobConfig(
         study=_name(values, "study"),
         dataset=values["dataset"],
         workload=values["workload"],
-        model=_read_model(values),
-        search=_read_node(SearchConfig, values, "search"),
+        model=model,
+        search=replace(search, grid=open_grid(search.grid, model.params, fixed)),
         kl=_read_node(KLConfig, values, "kl"),
         timing=_read_node(TimingConfig, values, "timing"),
         seed=values["seed"],
@@ -169,12 +174,23 @@ def read_job(
         results_dir=Path(values["results_dir"]),
         cache_dir=Path(values["cache_dir"]),
         tracking_uri=_read_tracking(values),
+        live=(values.get("tracking") or {}).get("live", True),
         variant=variant_of([*given, *swept]),
         swept=variant_of(swept),
         command=command_of([*given, *swept]),
+        fixed=fixed,
     )
     _check(job)
     return job
+
+
+def _refuse_contradictions(fixed: Collection[str], overrides: Sequence[str]) -> None:
+    """A hyper-parameter is given one value, or a grid of them, not both."""
+    for key in sorted(fixed):
+        if f"search.grid.{key}" in {key_of(override) for override in overrides}:
+            raise ConfigError(
+                f"model.{key} and search.grid.{key} are both given: leave one of them out"
+            )
 
 
 def read_plan(config: DictConfig | Mapping[str, Any]) -> PlanConfig | None:
@@ -259,8 +275,14 @@ def _read_node(cls: type, values: Mapping[str, Any], key: str) -> Any:
 
 def _read_tracking(values: Mapping[str, Any]) -> str | None:
     node = values.get("tracking") or {}
-    _known(node, {"uri"}, "tracking.")
-    uri = node.get("uri")
+    _known(node, {"uri", "live"}, "tracking.")
+    uri, live = node.get("uri"), node.get("live", True)
+    _require(type(live) is bool, "tracking.live", live, "true or false")
+    if uri == "":
+        raise ConfigError(
+            "tracking=server needs the address of the server: "
+            "export MLFLOW_TRACKING_URI=http://<host>:<port> (docs/cluster.md), or tracking.uri=..."
+        )
     _require(uri is None or isinstance(uri, str), "tracking.uri", uri, "a URI or null")
     return uri
 

@@ -1,4 +1,4 @@
-"""A study: the jobs of a plan in worker processes, with progress, then the report."""
+"""A study: the jobs of a plan, wherever they run, with progress, then the report."""
 
 from __future__ import annotations
 
@@ -8,42 +8,82 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from hydra.errors import CompactHydraException
 
 from experiments.records import tracking
-from experiments.records.rows import DiskFullError, Store, collect
+from experiments.records.file_systems import check_locks
+from experiments.records.rows import DiskFullError, Store
+from experiments.records.sync import settle, sync
+from experiments.records.tracking import SQLITE, Tracker
+from experiments.study.cluster import Cluster, Event
 from experiments.study.config import JobConfig, PlanConfig
+from experiments.study.executors import ExecutorConfig
+from experiments.study.expected import clock_of
 from experiments.study.job import Outcome, run_job
-from experiments.study.plan import compose_jobs, workers_of
+from experiments.study.plan import compose_jobs, expand, workers_of
 from experiments.study.pool import Ended, Started, run_tasks
-from experiments.study.progress import Clock, Display
+from experiments.study.progress import Display
 
 log = logging.getLogger(__name__)
+Stages = list[list[JobConfig]]
 
 
 class StudyFailed(CompactHydraException):
     """Some jobs have no result; all others are recorded."""
 
 
-def run_plan(plan: PlanConfig, given: Sequence[str]) -> None:
-    """Run all jobs of a study, then its report. Finished jobs are skipped."""
-    stages = without_repeats(compose_jobs(plan, given))
+class JobFailed(RuntimeError):
+    """A job on a cluster whose model failed: its process ends with an exit code that says so."""
+
+
+def run_plan(
+    plan: PlanConfig, given: Sequence[str], executor: ExecutorConfig | None = None
+) -> None:
+    """Run all jobs of a study, then its report. Finished jobs are skipped.
+
+    Settings, tracking store, locks and executor are checked before the first job starts.
+    """
+    executor = executor or ExecutorConfig()
+    count = sum(map(len, expand(plan, given)))
+    log.info("checking the settings of %d jobs before the first one starts", count)
+    stages = _logged_from_here(without_repeats(compose_jobs(plan, given)), executor)
     first = stages[0][0]
     tracker = tracking.tracker(first.tracking_uri, first.results_dir)
-    killed = tracker.recover()
-    if killed:
-        log.info("%d runs of killed jobs were closed; those jobs are run again", killed)
-    failed = _run_stages(stages, workers_of(plan))
-    tracker.recover()
+    tracker.check()
+    warning = check_locks(first.results_dir / "runs")
+    if warning:
+        log.warning("%s", warning)
+    runner = Cluster(executor, workers_of(plan))
+    if not executor.is_local:
+        runner.check(Store.of(first.results_dir, first.study).folder / "submitit" / "check")
+    settle(tracker)
+    failed = _run_stages(stages, runner, tracker)
+    settle(tracker)
     reported = not plan.report or _report(first.results_dir, first.study)
+    _say_how_it_ended(stages, failed, reported=reported)
+
+
+def _say_how_it_ended(stages: Stages, failed: Sequence[str], *, reported: bool) -> None:
+    """All failures by name, or that there were none."""
+    jobs = [job for stage in stages for job in stage]
     if failed:
-        names = ", ".join(failed[:5]) + (" ..." if len(failed) > 5 else "")
-        logs = _log_folder(first)
-        raise StudyFailed(f"{len(failed)} jobs failed ({names}); the reasons are in {logs}")
+        names = "".join(f"\n  {name}" for name in failed)
+        logs = _log_folder(jobs[0])
+        raise StudyFailed(f"{len(failed)} jobs failed; the reasons are in {logs}:{names}")
     if not reported:
         raise StudyFailed("all jobs are recorded, but the report failed: see above")
+    log.info("all %d jobs of %s are recorded in %s", len(jobs), jobs[0].study, jobs[0].results_dir)
+
+
+def _logged_from_here(stages: Stages, executor: ExecutorConfig) -> Stages:
+    """Jobs on a cluster leave a SQLite store to this process: it serves one machine only."""
+    first = stages[0][0]
+    if executor.is_local or not (first.tracking_uri or "").startswith(SQLITE):
+        return stages
+    return [[replace(job, live=False) for job in stage] for stage in stages]
 
 
 def without_repeats(stages: Sequence[Sequence[JobConfig]]) -> list[list[JobConfig]]:
@@ -58,21 +98,44 @@ def without_repeats(stages: Sequence[Sequence[JobConfig]]) -> list[list[JobConfi
     ]
 
 
-def _run_stages(stages: Sequence[Sequence[JobConfig]], workers: int) -> list[str]:
-    """Run the stages; returns the labels of failed jobs."""
+def _run_stages(stages: Stages, runner: Cluster, tracker: Tracker) -> list[str]:
+    """Run the stages; returns the titles of failed jobs."""
     jobs = [job for stage in stages for job in stage]
-    rows = collect(jobs[0].results_dir)
-    earlier = {str(k): list(v) for k, v in rows.groupby("model")["job_seconds"]}
-    clock = Clock({job.title: job.model.name for job in jobs}, earlier, workers)
+    workers = min(runner.config.parallel or runner.workers, len(jobs))
+    clock = clock_of(jobs, workers)
     failed: list[str] = []
-    with Display(jobs[0].study, clock) as display:
+    with Display(jobs[0].study, clock) as display, _leaving(runner):
         for stage in stages:
-            for event in run_tasks(_work, stage, workers):
+            for event in _events(stage, runner):
                 if isinstance(event, Started):
                     display.started(event.task.title)
                 elif not _show(display, event):
                     failed.append(event.task.title)
+                if isinstance(event, Ended) and not event.task.live:
+                    sync(tracker)
     return failed
+
+
+def _events(stage: Sequence[JobConfig], runner: Cluster) -> Iterator[Event]:
+    """What happens while the jobs of a stage run, by whatever runs them."""
+    if runner.config.is_local:
+        return run_tasks(_work, stage, runner.workers)
+    return runner.run(_work_or_fail, stage)
+
+
+@contextmanager
+def _leaving(runner: Cluster) -> Iterator[None]:
+    """Say what becomes of the jobs of a cluster when the command is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if runner.watched:
+            ids = sorted({w.entry.job_id.partition("_")[0] for w in runner.watched})
+            log.info(
+                "left: %d jobs go on (%s); the same command takes them up again",
+                *(len(runner.watched), " ".join(ids)),
+            )
+        raise
 
 
 def _show(display: Display, event: Ended[JobConfig, Outcome]) -> bool:
@@ -85,6 +148,14 @@ def _show(display: Display, event: Ended[JobConfig, Outcome]) -> bool:
     row = event.result.row
     display.ended(event.task.title, row, skipped=event.result.skipped)
     return row.status != "failed"
+
+
+def _work_or_fail(config: JobConfig) -> Outcome:
+    """What a cluster's job does; a failed row is an error there, so that exit codes are true."""
+    outcome = _work(config)
+    if outcome.row.status == "failed":
+        raise JobFailed(outcome.row.error)
+    return outcome
 
 
 def _work(config: JobConfig) -> Outcome:

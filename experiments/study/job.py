@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import platform
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -17,15 +16,18 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 import pandas as pd
 
-from baselines.base import DensityModel
+from baselines.base import DensityModel, FitTimeout
 from experiments.datasets import DEBD, load
 from experiments.measures.evaluate import evaluate
 from experiments.records import tracking
 from experiments.records.fingerprint import code_version, commit, data_digest, fingerprint
+from experiments.records.journal import Recorder
 from experiments.records.locks import Machine, Untimed, locked
-from experiments.records.rows import ResultRow, Store, collect, disk_full_is_clear, is_disk_full
+from experiments.records.rows import ResultRow, Store, collect, disk_full_is_clear
 from experiments.study.config import ConfigError, JobConfig
-from experiments.study.search import SearchResult, search
+from experiments.study.refit import check_kind, search_and_refit
+from experiments.study.search import SearchResult, Trial, open_grid, search
+from experiments.study.stop import Stop, stoppable, stops_the_job
 from experiments.types import Dataset
 
 log = logging.getLogger(__name__)
@@ -43,35 +45,47 @@ def run_job(config: JobConfig) -> Outcome:
     """Run one job, unless it is finished; whoever comes second waits for the first.
 
     A model that fails gives a row with status `failed`, which the next start tries again.
-    Only a full disk or a wrong setting is an exception.
+    A full disk, a wrong setting, or a launcher that stops the job is an exception: no row.
     """
-    started = time.perf_counter()
-    machine = Machine.local()
+    with stoppable() as stop:
+        return _run_unless_finished(config, stop)
+
+
+def _run_unless_finished(config: JobConfig, stop: Stop) -> Outcome:
+    machine = Machine.local(config.label)
     store = Store.of(config.results_dir, config.study)
     with machine.working():
         dataset = load(config.dataset, config.seed, config.cache_dir, config.workload)
-    if dataset.workload is None:
-        machine = Untimed(machine.folder)
+    if dataset.workload is None and dataset.counting is None:
+        machine = Untimed(machine.folder, machine.who)
+    check_kind(config, dataset)
     config = _like_another(config, dataset)
     row = _blank_row(config, dataset)
     with locked(store.lock(row.fingerprint)):
         done = None if config.force else store.finished(row.fingerprint)
         if done is not None:
             return Outcome(done, skipped=True)
-        return Outcome(_run(config, dataset, row, store, machine, started), skipped=False)
+        row = _run(config, dataset, row, store, machine, stop)
+        return Outcome(row, skipped=False)
 
 
 def _run(
-    config: JobConfig, dataset: Dataset, row: ResultRow, store: Store, machine: Machine, t0: float
+    config: JobConfig, dataset: Dataset, row: ResultRow, store: Store, machine: Machine, stop: Stop
 ) -> ResultRow:
     tracker = tracking.tracker(config.tracking_uri, config.results_dir)
-    tracker.recover()
-    run = tracker.start(row, asdict(config) | {"model": _model_node(config)})
-    with _closing(run):
+    node = asdict(config) | {"model": _model_node(config)}
+    recorder = Recorder(tracker, store, row, node, live=config.live)
+
+    def ended(trial: Trial) -> None:
+        stop.check()
+        recorder.trial(trial)
+
+    with _closing(recorder):
         queries = None
-        row = replace(row, run_id=run.id)
+        row = replace(row, run_id=recorder.run_id)
         try:
-            found = search(
+            find = search if dataset.counting is None else search_and_refit
+            found = find(
                 config.model.build,
                 config.search.grid,
                 dataset,
@@ -79,7 +93,7 @@ def _run(
                 max_settings=config.search.max_settings,
                 limit_seconds=config.search.limit_seconds,
                 turn=machine.working,
-                report=run.trial,
+                report=ended,
             )
             row = _with_search(row, config, found)
             model = _remembering(found.model, dataset)
@@ -87,15 +101,14 @@ def _run(
             _keep_scores(model, store, row)
             _save(found.model, config, store)
         except Exception as error:
-            if is_disk_full(error):
+            if stops_the_job(error):
                 raise
             log.exception("%s failed", config.label)
-            status = "timeout" if isinstance(error, TimeoutError) else "failed"
+            status = "timeout" if isinstance(error, FitTimeout) else "failed"
             row = replace(row, status=status, error=f"{type(error).__name__}: {error}")
-        row = replace(row, job_seconds=time.perf_counter() - t0)
-        run.log(row, queries)
-        store.write(row, queries)
-        run.close("FAILED" if row.status == "failed" else "FINISHED")
+        stop.check()
+        row = replace(row, job_seconds=stop.seconds)
+        recorder.record(row, queries)
     return row
 
 
@@ -147,17 +160,18 @@ def _save(model: object, config: JobConfig, store: Store) -> None:
 
 
 @contextmanager
-def _closing(run: tracking.Run) -> Iterator[None]:
-    """Show a run as failed if its job cannot even be recorded."""
+def _closing(recorder: Recorder) -> Iterator[None]:
+    """Show a run as failed, or as killed if it was stopped, when its job cannot be recorded."""
     try:
         yield
-    except BaseException:
-        run.close("FAILED")
+    except BaseException as error:
+        recorder.abandon("FAILED" if isinstance(error, Exception) else "KILLED")
         raise
 
 
 def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> ResultRow:
     params = config.model.params | found.best.params
+    fitted = params | found.model.fitted_params
     size = found.model.footprint
     return replace(
         row,
@@ -174,8 +188,8 @@ def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> Resu
         n_factorize=_number(size.n_factorize),
         n_multi_leaves=_number(size.n_multi_leaves),
         depth=_number(size.depth),
-        tau_low=_number(params.get("tau_low")),
-        tau_high=_number(params.get("tau_high")),
+        tau_low=_number(fitted.get("tau_low")),
+        tau_high=_number(fitted.get("tau_high")),
         params=json.dumps(params, sort_keys=True, default=str),
     )
 
@@ -196,6 +210,7 @@ def _blank_row(config: JobConfig, dataset: Dataset) -> ResultRow:
         commit=commit(),
         dataset_digest=dataset.digest,
         machine=machine_name(),
+        node_type=node_type(),
         python=platform.python_version(),
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         command=config.command,
@@ -203,7 +218,7 @@ def _blank_row(config: JobConfig, dataset: Dataset) -> ResultRow:
 
 
 def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
-    """Replace the grid by what the model `search.like` chose here, as far as both have it."""
+    """Add to the grid what the model `search.like` chose here, as far as both have it."""
     if config.search.like is None:
         return config
     rows = collect(config.results_dir)
@@ -218,9 +233,11 @@ def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
             f"search.like is {config.search.like!r} but that model has no result for "
             f"{dataset.name}, seed {config.seed}: run model={config.search.like} first"
         )
-    chosen: dict[str, Any] = json.loads(rows[same].sort_values("started_at")["params"].iloc[-1])
+    last = rows[same].sort_values("started_at").iloc[-1]
+    chosen: dict[str, Any] = {**json.loads(last["params"]), "size_bytes": int(last["size_bytes"])}
     shared = {k: [v] for k, v in chosen.items() if k in config.model.params}
-    return replace(config, search=replace(config.search, grid=shared))
+    grid = open_grid(shared | config.search.grid, config.model.params, config.fixed)
+    return replace(config, search=replace(config.search, grid=grid))
 
 
 def _model_node(config: JobConfig) -> dict[str, Any]:
@@ -229,13 +246,21 @@ def _model_node(config: JobConfig) -> dict[str, Any]:
 
 def machine_name() -> str:
     """Processor, number of cores, system: what a latency belongs to."""
-    cpu = platform.processor() or platform.machine()
+    cores = len(os.sched_getaffinity(0))
+    return f"{_processor()}, {cores} cores, {platform.system()} {platform.release()}"
+
+
+def node_type() -> str:
+    """Processor and cores of the whole machine, however few of them this job may use."""
+    return f"{_processor()}, {os.cpu_count()} cores"
+
+
+def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        cpu = next(x.partition(":")[2].strip() for x in lines if x.startswith("model name"))
+        return next(x.partition(":")[2].strip() for x in lines if x.startswith("model name"))
     except (OSError, StopIteration):
-        pass
-    return f"{cpu}, {len(os.sched_getaffinity(0))} cores, {platform.system()} {platform.release()}"
+        return platform.processor() or platform.machine()
 
 
 def _number(value: float | None) -> float:

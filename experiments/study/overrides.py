@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 # Keys that name the job in any case, and groups and keys that say how and where it runs.
 WHO = frozenset({"dataset", "dataset.name", "model", "seed", "study", "experiment"})
-HOW = frozenset({"force", "results_dir", "cache_dir", "plan", "tracking", "hydra"})
+HOW = frozenset({"force", "results_dir", "cache_dir", "plan", "executor", "tracking", "hydra"})
 WHERE = frozenset({"dataset.folder", "dataset.url"})
 
 
@@ -31,6 +31,16 @@ def variant_of(overrides: Sequence[str]) -> str:
     same = WHO | WHERE
     apart = [o for k, o in keys.items() if k not in same and re.split("[./]", k)[0] not in HOW]
     return ",".join(sorted(apart))
+
+
+def given_params(overrides: Sequence[str]) -> frozenset[str]:
+    """The hyper-parameters of the model that the overrides set.
+
+    >>> sorted(given_params(["model=fspn", "model.tau_low=0.1", "+model.alpha=1", "seed=0"]))
+    ['alpha', 'tau_low']
+    """
+    keys = [key_of(override) for override in overrides]
+    return frozenset(k.removeprefix("model.") for k in keys if k.startswith("model."))
 
 
 def command_of(overrides: Sequence[str]) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
+import threading
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,25 +14,31 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from experiments.records.rows import ResultRow
 
 MARKS = {"ok": "[green]ok", "skipped": "[dim]done before", "failed": "[red]failed"}
+SILENCE = 60.0  # seconds after which a log file gets a line although no job ended
 
 
 class Clock:
-    """Time left, from how long jobs of the same model took, in this or in earlier studies.
+    """Time left, from what each job is expected to take and how the finished ones compare.
+
+    Job j is expected to take w_j seconds, from earlier records. With the finished jobs F, the
+    estimate for a job is f w_j, where f = (w + sum of seconds in F) / (w + sum of w_j in F) and w
+    is the mean of all w_j: one job's worth of trust in the records. Where no record is of this
+    very study, only the proportions of the w_j count, and there is no estimate before a job ended.
 
     Arguments:
-        models: the model of each job, by label.
-        earlier: seconds of earlier jobs, by model.
+        expected: seconds that each job is expected to take, by label, in the order of the jobs.
         workers: jobs at the same time.
+        trusted: whether the seconds are of this study; else they are proportions.
     """
 
     def __init__(
-        self, models: Mapping[str, str], earlier: Mapping[str, Sequence[float]], workers: int
+        self, expected: Mapping[str, float], workers: int, *, trusted: bool = True
     ) -> None:
-        self.waiting = dict(models)
-        self.workers = workers
-        self.seconds: dict[str, list[float]] = defaultdict(list)
-        self._earlier = {model: list(values) for model, values in earlier.items() if values}
+        self.waiting = dict(expected)
+        self.workers = max(workers, 1)
         self.running: dict[str, float] = {}
+        self._trust = sum(expected.values()) / max(len(expected), 1) if trusted else 0.0
+        self._seconds = self._foreseen = 0.0
 
     def started(self, label: str) -> None:
         """A job began."""
@@ -41,28 +47,40 @@ class Clock:
     def ended(self, label: str, seconds: float | None) -> None:
         """A job ended; None if it was skipped."""
         self.running.pop(label, None)
-        model = self.waiting.pop(label)
+        foreseen = self.waiting.pop(label)
         if seconds is not None:
-            self.seconds[model].append(seconds)
+            self._seconds += seconds
+            self._foreseen += foreseen
 
     def left(self) -> float | None:
         """Seconds until the last job ends; None while there is nothing to go by."""
-        known = [s for values in (self.seconds or self._earlier).values() for s in values]
-        if not known:
+        if self._trust + self._foreseen <= 0:
             return None
-        total = 0.0
-        for label, model in self.waiting.items():
-            values = self.seconds.get(model) or self._earlier.get(model) or known
-            gone = time.monotonic() - self.running[label] if label in self.running else 0.0
-            total += max(fmean(values) - gone, 0.0)
-        return total / self.workers
+        factor = (self._trust + self._seconds) / (self._trust + self._foreseen)
+        now = time.monotonic()
+        free = [
+            max(factor * self.waiting[label] - (now - began), 0.1 * (now - began))
+            for label, began in self.running.items()
+        ]
+        free += [0.0] * (self.workers - len(free))
+        heapq.heapify(free)
+        for label, seconds in self.waiting.items():
+            if label not in self.running:
+                heapq.heappush(free, heapq.heappop(free) + factor * seconds)
+        return max(free)
 
 
 class Display:
-    """A bar on a terminal; one plain line per job in a log file."""
+    """A bar on a terminal; in a log file a line per job, at the start, and at least each minute."""
 
-    def __init__(self, title: str, clock: Clock, console: Console | None = None) -> None:
-        self.clock = clock
+    def __init__(
+        self,
+        title: str,
+        clock: Clock,
+        console: Console | None = None,
+        silence: float = SILENCE,
+    ) -> None:
+        self.title, self.clock = title, clock
         self.total = len(clock.waiting)
         self.count = 0
         self.console = console or Console(highlight=False)
@@ -75,23 +93,34 @@ class Display:
             disable=not self.console.is_terminal,
         )
         self.task = self.progress.add_task(title, total=self.total, left="", now="")
+        self._silence = silence
+        self._spoke = threading.Event()
+        self._over = threading.Event()
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Display:
+        count = f"{self.total} jobs, {self.clock.workers} at a time"
+        self._print(f"{escape(self.title)}: {count}; {_left(self.clock.left())}")
         self.progress.start()
+        threading.Thread(target=self._remind, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._spoke.set()
         self.progress.stop()
 
     def started(self, label: str) -> None:
         """Show that a job began."""
-        self.clock.started(label)
+        with self._lock:
+            self.clock.started(label)
         self._refresh()
 
     def ended(self, label: str, row: ResultRow | None, *, skipped: bool, error: str = "") -> None:
         """Show how a job ended."""
         seconds = None if skipped or row is None else row.job_seconds
-        self.clock.ended(label, seconds)
+        with self._lock:
+            self.clock.ended(label, seconds)
         self.count += 1
         status = "skipped" if skipped else (row.status if row else "failed")
         mark = MARKS.get(status, f"[yellow]{status}")
@@ -99,13 +128,39 @@ class Display:
         parts += _measures(row) if row is not None and not skipped else []
         parts += [escape(error or (row.error if row is not None else ""))]
         parts += [_left(self.clock.left())] if self.count < self.total else []
-        self.console.print("  ".join(part for part in parts if part), soft_wrap=True)
+        self._print("  ".join(part for part in parts if part))
         self.progress.advance(self.task)
         self._refresh()
 
+    def _print(self, line: str) -> None:
+        self.console.print(line, soft_wrap=True)
+        self._spoke.set()
+
+    def _remind(self) -> None:
+        """In a log file, say what is running when nothing else was said for a while."""
+        while not self._over.is_set():
+            self._spoke.clear()
+            if self._spoke.wait(self._silence) or self._over.is_set():
+                continue
+            if self.console.is_terminal:
+                self._refresh()
+                continue
+            with self._lock:
+                now, left = _named(list(self.clock.running)), _left(self.clock.left())
+            self.console.print(
+                escape(f"[{self.count}/{self.total}]  running: {now}  {left}"), soft_wrap=True
+            )
+
     def _refresh(self) -> None:
-        now = ", ".join(self.clock.running)
-        self.progress.update(self.task, left=_left(self.clock.left()), now=now)
+        with self._lock:
+            now, left = ", ".join(self.clock.running), _left(self.clock.left())
+        self.progress.update(self.task, left=left, now=now)
+
+
+def _named(labels: Sequence[str]) -> str:
+    """The first labels, and how many more there are."""
+    more = f" and {len(labels) - 4} more" if len(labels) > 4 else ""
+    return (", ".join(labels[:4]) or "nothing yet") + more
 
 
 def _measures(row: ResultRow) -> list[str]:

@@ -7,14 +7,15 @@ import logging
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from baselines.base import SCORE, DensityModel
+from baselines.base import SCORE, DensityModel, FitTimeout
 from experiments.measures.divergence import log_likelihood
 from experiments.measures.timing import one_thread
+from experiments.study.stop import stops_the_job
 from experiments.types import Dataset
 
 log = logging.getLogger(__name__)
@@ -68,6 +69,23 @@ def settings(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [p for c in combinations if _in_order(p := dict(zip(grid, c, strict=True)))]
 
 
+def open_grid(
+    grid: Mapping[str, Sequence[Any]], params: Params, fixed: Collection[str]
+) -> dict[str, list[Any]]:
+    """The grid without what was given: a given key is not searched, nor what contradicts it.
+
+    >>> grid = {"tau_low": [0.1, 0.3], "tau_high": [0.2, 0.7], "alpha": [1, 2]}
+    >>> open_grid(grid, {"tau_low": 0.5}, {"tau_low"})
+    {'tau_high': [0.7], 'alpha': [1, 2]}
+    """
+    given = {key: params.get(key) for key in fixed}
+    return {
+        key: [value for value in values if _in_order({**given, key: value})]
+        for key, values in grid.items()
+        if key not in fixed
+    }
+
+
 def search(
     build: Callable[[Params], DensityModel],
     grid: Mapping[str, Sequence[Any]],
@@ -109,13 +127,13 @@ def search(
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise TimeoutError in the block after `seconds` (main thread only)."""
+    """Raise FitTimeout in the block after `seconds` (main thread only)."""
     if seconds is None:
         yield
         return
 
     def stop(_signum: int, _frame: Any) -> None:
-        raise TimeoutError(f"the fit did not end within its limit of {seconds:g} s")
+        raise FitTimeout(f"the fit did not end within its limit of {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -134,7 +152,7 @@ def _try(
     seed: int,
     limit_seconds: float | None,
 ) -> tuple[Trial, DensityModel | None]:
-    """Fit and validate one setting; a failure is a result too."""
+    """Fit and validate one setting; a failure of the model is a result too."""
     started = time.perf_counter()
     try:
         model = build(params)
@@ -144,8 +162,10 @@ def _try(
         fitted = time.perf_counter() - started
         score = validate(model, dataset)
     except Exception as error:
+        if stops_the_job(error):
+            raise
         log.warning("trial %d %s failed: %s", number, params, error)
-        status = "timeout" if isinstance(error, TimeoutError) else "failed"
+        status = "timeout" if isinstance(error, FitTimeout) else "failed"
         spent = time.perf_counter() - started
         message = f"{type(error).__name__}: {error}"
         return Trial(number, params, status, message, math.nan, math.nan, spent), None
@@ -170,6 +190,8 @@ def _warm_up(build: Callable[[Params], DensityModel], dataset: Dataset, seed: in
         model.bind(dataset)
         model.fit(dataset.train.head(WARM_ROWS), dataset.domains, seed)
     except Exception as error:
+        if stops_the_job(error):
+            raise
         log.info("warm-up on %d rows failed (the trials decide): %s", WARM_ROWS, error)
 
 
@@ -196,5 +218,5 @@ def _all_failed(trials: Sequence[Trial]) -> Exception:
         return SearchError("the grid has no setting with tau_low <= tau_high")
     message = f"all {len(trials)} settings failed; the first: {trials[0].error}"
     if all(trial.status == "timeout" for trial in trials):
-        return TimeoutError(message)
+        return FitTimeout(message)
     return SearchError(message)

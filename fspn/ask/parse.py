@@ -129,6 +129,10 @@ def _mask(variable: Variable, wanted: Any) -> np.ndarray:
 
 def _code_range(variable: Variable, wanted: Any) -> tuple[int, int]:
     """The codes of a value or an interval; (1, 0) where there are none."""
+    if type(wanted) in PLAIN_TYPES and variable.kind != "datetime":
+        known = variable.positions.get(wanted)
+        if known is not None:
+            return known, known
     if wanted is FREE:
         return 0, variable.size - 1
     if wanted is NOT_MISSING:

@@ -23,15 +23,16 @@ def code_domain(
     Arguments:
         domain: The variables, one code per value where they are discrete.
         table: The training rows.
-        max_bins: The number of cells of such a column, at most; None = ``MAX_BINS``.
+        max_bins: The cells of a column, at most; one of no more values has a cell per value. None
+            = ``MAX_VALUES``, and ``MAX_BINS`` for a column of more.
         all_cells: Whether every column gets cells; else only reals with missing values or atoms,
             which no density can hold.
     """
-    most = MAX_BINS if max_bins is None else max_bins
-    n_cells = int(np.clip(round(len(table) ** (1 / 3)), 2, most))
+    most = MAX_VALUES if max_bins is None else max_bins
+    n_cells = int(np.clip(round(len(table) ** (1 / 3)), 2, min(most, MAX_BINS)))
     return Domain(
         tuple(
-            _coded(v, table[v.name], n_cells) if all_cells or _needs_cells(v) else v
+            _coded(v, table[v.name], n_cells, most) if all_cells or _needs_cells(v) else v
             for v in domain.variables
         )
     )
@@ -42,8 +43,8 @@ def _needs_cells(variable: Variable) -> bool:
     return is_real or variable.kind == "mixed"
 
 
-def _coded(variable: Variable, column: pd.Series, n_cells: int) -> Variable:
-    if variable.kind not in ("continuous", "mixed") and len(variable.values) <= MAX_VALUES:
+def _coded(variable: Variable, column: pd.Series, n_cells: int, max_values: int) -> Variable:
+    if variable.kind not in ("continuous", "mixed") and len(variable.values) <= max_values:
         return variable
     line = variable.places(column)
     line = line[~np.isnan(line)]

@@ -122,7 +122,7 @@ def resolve(params: Mapping[str, Any], n_rows: int, seed: int) -> Settings:
     """Checked settings from the estimator's parameters; None is the preset's own value."""
     preset = preset_of(params["preset"])
     _refuse_foreign(params, preset)
-    tau_low, tau_high = _thresholds(params, preset)
+    tau_low, tau_high = thresholds_of(params, preset)
     wanted = params["oracle"]
     oracle = _plugin("oracle", preset.oracle if wanted is None else wanted, ORACLES)
     if not hasattr(oracle, "matrix"):
@@ -225,10 +225,11 @@ def _by_score(params: Mapping[str, Any]) -> bool:
     preset = preset_of(params["preset"])
     group = preset.group if params["group"] is None else params["group"]
     plain = group == "tables" and params["oracle"] is None
-    return plain and _thresholds(params, preset) == (0, 0)
+    return plain and thresholds_of(params, preset) == (0, 0)
 
 
-def _thresholds(params: Mapping[str, Any], preset: Preset) -> tuple[float, float]:
+def thresholds_of(params: Mapping[str, Any], preset: Preset) -> tuple[float, float]:
+    """tau_low and tau_high, the preset's own where they are None."""
     for name in ("tau_low", "tau_high"):
         value = params[name]
         if value is not None and not (_is_number(value) and value >= 0):

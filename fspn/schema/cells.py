@@ -125,12 +125,12 @@ class Cells:
 
         A range of which an end is NaN is empty.
         """
-        low = self._rows_up_to(lower, before=True)[:, None]
-        high = self._rows_up_to(upper, before=False)[:, None]
+        low = self.rows_up_to(lower, before=True)[:, None]
+        high = self.rows_up_to(upper, before=False)[:, None]
         rows = np.minimum(high, self.ends) - np.maximum(low, self.starts)
         return np.clip(rows / (self.ends - self.starts), 0.0, 1.0)
 
-    def _rows_up_to(self, values: np.ndarray, before: bool) -> np.ndarray:
+    def rows_up_to(self, values: np.ndarray, before: bool) -> np.ndarray:
         """M(x), or M(x-) with ``before``; NaN gives an empty range from either side."""
         piece = np.searchsorted(self.left, values, side="left" if before else "right") - 1
         inside = np.maximum(piece, 0)
@@ -216,7 +216,10 @@ class Cells:
     def sample(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """A value out of each given cell, by inverting M."""
         start, end = self.starts[codes], self.ends[codes]
-        rows = start + rng.random(len(codes)) * (end - start)
+        return self.at_rows(codes, start + rng.random(len(codes)) * (end - start))
+
+    def at_rows(self, codes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The value of each given cell up to which so many rows of the column lie."""
         piece = np.searchsorted(self.rows_before, rows, side="right") - 1
         last = np.append(self.first[1:], len(self.left))[codes] - 1
         piece = np.clip(piece, self.first[codes], last)

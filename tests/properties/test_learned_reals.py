@@ -21,6 +21,9 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
+REALS = ("continuous", "mixed")
+
+
 class Drawn:
     """A random table, a model of it, and random events."""
 
@@ -51,7 +54,7 @@ class Drawn:
         for variable in self.model.domain_.variables:
             if self.rng.random() < 0.4:
                 continue
-            if variable.kind == "continuous":
+            if variable.kind in REALS:
                 asked[variable.name] = self.interval(variable.name)
             else:
                 inside = self.rng.random(variable.size) < 0.6
@@ -81,9 +84,10 @@ def test_models_are_proper(case: Drawn) -> None:
 @settings(max_examples=40)
 def test_intervals_add_up_and_grow(case: Drawn) -> None:
     asked = case.event()
-    name = next(v.name for v in case.model.domain_.variables if v.kind == "continuous")
+    name = next(v.name for v in case.model.domain_.variables if v.name.startswith("f"))
     low, high = case.interval(str(name))
-    parts = [{**asked, name: ends} for ends in [(None, low), (low, high), (high, None)]]
+    ends = [(-np.inf, low), (low, high), (high, np.inf)]
+    parts = [{**asked, name: pd.Interval(*each, closed="right")} for each in ends]
     probabilities = case.model.probability(parts)
     asked.pop(str(name), None)
     whole = case.model.probability(asked)
@@ -114,7 +118,7 @@ def test_conditionals_are_ratios(case: Drawn) -> None:
 @given(drawn)
 @settings(max_examples=40)
 def test_tables_are_ratios(case: Drawn) -> None:
-    names = [v.name for v in case.model.domain_.variables if v.kind != "continuous"]
+    names = [v.name for v in case.model.domain_.variables if v.kind not in REALS]
     if not names:
         return
     evidence = {k: v for k, v in case.event().items() if k not in names}

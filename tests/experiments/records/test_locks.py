@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from experiments.records import waiting
 from experiments.records.locks import Machine, is_held, locked
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -108,3 +109,33 @@ def test_the_machine_lock_can_be_moved(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match="inside"), Machine.local().working():
         raise RuntimeError("inside")
     assert not is_held(tmp_path / "here" / "floor.lock")
+
+
+def test_whoever_waits_says_for_whom(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.0)
+    inside, leave = threading.Event(), threading.Event()
+
+    def measure():
+        with Machine(tmp_path, "rdc_65/fspn/0").alone():
+            inside.set()
+            leave.wait(30)
+
+    thread = threading.Thread(target=measure)
+    thread.start()
+    assert inside.wait(30)
+    assert "rdc_65/fspn/0 measures times" in waiting.holders(tmp_path)[0]
+    threading.Timer(0.3, leave.set).start()
+    caplog.clear()
+    with Machine(tmp_path, "rdc_21/mspn/0").working():
+        assert "waiting for the machine: rdc_65/fspn/0 measures times" in caplog.text
+        assert "rdc_21/mspn/0 computes" in waiting.holders(tmp_path)[0]
+    thread.join()
+    assert waiting.holders(tmp_path) == []
+
+
+def test_a_killed_holder_is_not_named(tmp_path):
+    path = tmp_path / "holders" / "1-0.lock"
+    path.parent.mkdir()
+    path.write_text("a job of old")
+    assert waiting.holders(tmp_path) == []
+    assert not path.exists()

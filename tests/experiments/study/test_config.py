@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 
 from experiments.study.config import ConfigError, read_job, read_plan
 from experiments.study.execute import without_repeats
+from experiments.study.executors import read_executor
 from experiments.study.overrides import key_of, variant_of
 from experiments.study.plan import compose_jobs, conf_dir, expand
 from tests.experiments.tiny import OVERRIDES
@@ -46,8 +47,9 @@ def test_every_model_composes_with_its_grid(hydra, model):
 
 
 @pytest.mark.parametrize("dataset", names("dataset"))
-def test_every_dataset_composes(hydra, dataset):
-    needs = {"csv": ["dataset.path=table.csv"]}.get(dataset, [])
+def test_every_dataset_composes(hydra, dataset, tmp_path):
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    needs = {"csv": [f"dataset.path={tmp_path / 'table.csv'}"]}.get(dataset, [])
     job = read_job(compose("config", overrides=[f"dataset={dataset}", "model=independent", *needs]))
     assert job.dataset["name"]
 
@@ -61,12 +63,11 @@ def test_every_other_choice_composes(hydra, monkeypatch, group, name):
     assert (job.tracking_uri is None) == (name == "none")
 
 
-@pytest.mark.parametrize("launcher", [*names("hydra/launcher"), "submitit_local"])
-def test_every_launcher_composes(hydra, launcher):
-    config = compose(
-        "config", overrides=[*OVERRIDES, f"hydra/launcher={launcher}"], return_hydra_config=True
-    )
-    assert "Launcher" in config.hydra.launcher["_target_"]
+@pytest.mark.parametrize("executor", names("executor"))
+def test_every_executor_composes(hydra, executor):
+    config = compose("config", overrides=[*OVERRIDES, f"executor={executor}"])
+    assert read_executor(config).kind == executor
+    assert read_job(config, [f"executor={executor}"]).label == "rdc_07/independent/0"
 
 
 @pytest.mark.parametrize("experiment", names("experiment"))
@@ -201,3 +202,37 @@ def test_stages_that_ask_for_the_same_job_run_it_once():
     stages = compose_jobs(plan, given)
     assert [len(stage) for stage in stages] == [6, 6]
     assert [len(stage) for stage in without_repeats(stages)] == [6, 0]
+
+
+def test_a_given_hyper_parameter_is_not_searched(values):
+    values["model"] = dict(THRESHOLDED, tau_low=0.5)
+    grid = {"tau_low": [0.1, 0.3], "tau_high": [0.3, 0.7], "alpha": [1, 2]}
+    values["search"] = {"grid": grid}
+    job = read_job(values, ["model.tau_low=0.5"])
+    assert job.search.grid == {"tau_high": [0.7], "alpha": [1, 2]}
+    assert job.fixed == {"tau_low"}
+    assert read_job(values).search.grid == grid, "a value of the configuration is no given one"
+    swept = read_job(values, [], ["model.tau_low=0.5"])
+    assert swept.search.grid == job.search.grid
+
+
+def test_given_thresholds_in_the_wrong_order_are_refused_whatever_the_grid_says(values):
+    values["model"] = dict(THRESHOLDED, tau_low=0.9, tau_high=0.5)
+    values["search"] = {"grid": {"tau_low": [0.1], "tau_high": [0.7]}}
+    with pytest.raises(ConfigError, match=r"model\.tau_low is 0\.9 .* model\.tau_high = 0\.5"):
+        read_job(values, ["model.tau_low=0.9", "model.tau_high=0.5"])
+    values["model"] = dict(THRESHOLDED, tau_low=0.9)
+    with pytest.raises(ConfigError, match=r"search\.grid\.tau_high is \[\]"):
+        read_job(values, ["model.tau_low=0.9"])
+
+
+def test_a_value_and_a_grid_of_one_key_contradict_each_other(values):
+    values["model"], values["search"] = THRESHOLDED, {"grid": {"alpha": [1, 2]}}
+    with pytest.raises(ConfigError, match=r"model\.alpha and search\.grid\.alpha are both given"):
+        read_job(values, ["model.alpha=1", "search.grid.alpha=[1,2]"])
+
+
+def test_a_file_that_is_not_there_is_refused_at_once(values, tmp_path):
+    values["dataset"] = {"name": "csv", "family": "csv", "path": str(tmp_path / "no.csv")}
+    with pytest.raises(ConfigError, match=r"dataset\.path: there is no file"):
+        read_job(values)

@@ -39,7 +39,7 @@ def test_sigkill_loses_nothing_and_doubles_nothing(tmp_path):
         else:
             kill_after_some_progress(process, tmp_path, rng)
         rows = collect(tmp_path / "results")
-        now = dict(zip(rows["fingerprint"], rows["run_id"], strict=True))
+        now = dict(zip(rows["fingerprint"], rows["started_at"], strict=True))
         assert kept.items() <= now.items(), "a recorded job was lost or repeated"
         kept = now
     output = finish(start(tmp_path, PLAN, "study=kill"))
@@ -51,7 +51,7 @@ def check(base, kept):
     rows = collect(base / "results")
     assert rows["seed"].sort_values().tolist() == list(range(SEEDS))
     assert (rows["status"] == "ok").all()
-    assert kept.items() <= dict(zip(rows["fingerprint"], rows["run_id"], strict=True)).items()
+    assert kept.items() <= dict(zip(rows["fingerprint"], rows["started_at"], strict=True)).items()
     with sqlite3.connect(base / "results" / "mlflow.db") as database:
         assert database.execute("pragma integrity_check").fetchone() == ("ok",)
         runs = database.execute("select run_uuid, status from runs").fetchall()
