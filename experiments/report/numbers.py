@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from experiments.report.names import LEVELS, MEASURES, PAPER_NAMES, TIMES, Measure
+from experiments.report.names import COMPILED, LEVELS, MEASURES, PAPER_NAMES, TIMES, Measure
 from experiments.report.statistics import Comparison, compare
 
 Key = tuple[float, str, str]
@@ -122,7 +122,7 @@ def ours(rows: pd.DataFrame, queries: pd.DataFrame | None = None) -> Numbers:
             continue
         drawn = row["measured_rdc"] if np.isfinite(row["measured_rdc"]) else row["target_rdc"]
         rdc.setdefault(level, []).append(float(drawn))
-        for measure in MEASURES.values():
+        for measure in (*MEASURES.values(), COMPILED):
             if row["status"] != "failed" and np.isfinite(row[measure.column]):
                 key = (level, str(row["model"]), measure.key)
                 value = float(row[measure.column]) * measure.scale

@@ -17,7 +17,9 @@ from experiments.study.plan import conf_dir
 # Studies that can be the main one; `reproduce` first, as all its jobs are measured in one go.
 MAIN_STUDIES = ("reproduce", "reference", "smoke", "single")
 # Studies that add a section of their own and never are the main one.
-SUPPLEMENTS = frozenset({"thresholds", "smooth", "nodes", "table1", "ablation", "propositions"})
+SUPPLEMENTS = frozenset(
+    {"thresholds", "plugins", "smooth", "nodes", "table1", "ablation", "propositions", "tables"}
+)
 NEEDED = ("dataset", "model")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from fspn.learn.network.score import LocalScores
-from fspn.learn.network.width import bound_width
+from fspn.learn.network.width import ScoredSets, is_narrow, narrow_network
 from fspn.model.graph import Network, elimination_order, topological_order
 
 __all__ = ["Network", "elimination_order", "learn_network", "topological_order"]
@@ -62,16 +62,56 @@ def learn_network(
         effort: How long to search.
     """
     candidates = _candidates(strength)
-    sets = _single_parents(scores, candidates)
-    restarts = effort.restarts
-    parents = _search(sets, restarts, rng)[0]
+    search = _Search(scores, max_cells, effort.restarts, rng, _single_parents(scores, candidates))
+    search.run()
     if max_parents >= 2:
-        _add_pairs(sets, scores, effort, rng)
-        parents = _search(sets, restarts, rng)[0]
+        _add_pairs(search.sets, scores, effort, rng)
+        search.run()
     for width in range(2, max_parents + 1):
-        _extend(sets, parents, scores, candidates, width)
-        parents = _search(sets, restarts, rng)[0]
-    return bound_width(parents, scores.table.sizes, max_cells, scores)
+        _extend(search.sets, search.wide, scores, candidates, width)
+        search.run()
+    return Network(tuple(search.best), tuple(topological_order(search.best)))
+
+
+class _Search:
+    """Searches on growing families of parent sets; the best network within the bound is kept.
+
+    So a larger number of parents never ends below a smaller one.
+
+    Arguments:
+        scores: The scores of parent sets.
+        max_cells: The bound on the width.
+        restarts: How many starts a search over orders has.
+        rng: For the starts.
+        sets: The parent sets so far.
+    """
+
+    def __init__(
+        self,
+        scores: LocalScores,
+        max_cells: int,
+        restarts: int,
+        rng: np.random.Generator,
+        sets: ScoredSets,
+    ) -> None:
+        self.scores, self.max_cells, self.restarts, self.rng = scores, max_cells, restarts, rng
+        self.sets = sets
+        self.wide: list[tuple[int, ...]] = [()] * len(sets)
+        self.best: list[tuple[int, ...]] = self.wide
+
+    def run(self) -> None:
+        """Search over orders without the bound, and within it where that is too wide."""
+        self.wide = _search(self.sets, self.restarts, self.rng)[0]
+        found = self.wide
+        if not is_narrow(found, self.scores.table.sizes, self.max_cells):
+            starts = [found, self.best]
+            (rng,) = self.rng.spawn(1)  # The stream of the order searches stays the same.
+            found = narrow_network(starts, self.sets, self.scores, self.max_cells, rng)
+        if self._total(found) >= self._total(self.best):
+            self.best = found
+
+    def _total(self, parents: list[tuple[int, ...]]) -> float:
+        return sum(self.scores.score(child, own) for child, own in enumerate(parents))
 
 
 def _candidates(strength: np.ndarray) -> list[list[int]]:
@@ -83,9 +123,6 @@ def _candidates(strength: np.ndarray) -> list[list[int]]:
         strongest = others[np.argsort(-row[others], kind="stable")[:MAX_CANDIDATES]]
         found.append(sorted(strongest.tolist()))
     return found
-
-
-ScoredSets = list[dict[tuple[int, ...], float]]
 
 
 def _single_parents(scores: LocalScores, candidates: list[list[int]]) -> ScoredSets:

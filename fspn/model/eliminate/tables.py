@@ -31,6 +31,7 @@ class Tables:
     def __init__(self, sizes: Sequence[int]):
         self.sizes = tuple(int(size) for size in sizes)
         self.layouts: dict[tuple[object, ...], Layout] = {}
+        self.branch_orders: dict[tuple[object, ...], tuple[object, list[int]]] = {}
         self.exact: dict[tuple[int, frozenset[int]], bool] = {}
         self._logs: dict[int, tuple[TableSplit, np.ndarray]] = {}
         self._chains: dict[int, tuple[Node, Chain]] = {}
