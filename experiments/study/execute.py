@@ -47,8 +47,8 @@ def run_plan(
     Settings, tracking store, locks and executor are checked before the first job starts.
     """
     executor = executor or ExecutorConfig()
-    count = sum(map(len, expand(plan, given)))
-    log.info("checking the settings of %d jobs before the first one starts", count)
+    every = {tuple(job) for stage in expand(plan, given) for job in stage}
+    log.info("checking the settings of %d jobs before the first one starts", len(every))
     stages = _logged_from_here(without_repeats(compose_jobs(plan, given)), executor)
     first = stages[0][0]
     tracker = tracking.tracker(first.tracking_uri, first.results_dir)
