@@ -23,13 +23,14 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "data
 CODE = re.compile(
     r"```[a-z]*\n(.*?)```|^((?:    |\t)[^\n]*)$|`([^`\n]+)`", re.DOTALL | re.MULTILINE
 )
-MODULE = re.compile(r"python -m (experiments\.\w+)([^#\n]*)")
+MODULE = re.compile(r"python -m (experiments\.\w+)([^#\n>|&;]*)")
 MAKE = re.compile(r"\bmake ([a-z][a-z0-9]*)")
 
 
 def code_of(page: Path) -> list[str]:
     """The lines of a page that are code: blocks, indented lines, words in backticks."""
-    found = CODE.findall(page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    found = CODE.findall(text)
     return [line for parts in found for part in parts for line in part.splitlines()]
 
 
