@@ -15,8 +15,8 @@ MAX_POINTS = 1 << 14
 UNSEEN = 0.1
 """The rows that a value counts for which was named but never seen."""
 
-PIECE_ROWS, MAX_PIECES = 16, 16
-"""A stretch of reals inside a cell is cut into pieces of so many rows at least."""
+PIECE_ROWS, MAX_PIECES, MAX_TAIL_PIECES = 16, 16, 128
+"""Stretches inside a cell are cut into pieces of so many rows at least; outer ones more finely."""
 
 SMALL_RUN = 0.1
 """A run of less than this part of a cell joins the heavy value behind it."""
@@ -62,7 +62,10 @@ def _lattice_cells(counted: Counted, starts: np.ndarray) -> Cells:
     opens |= often | np.concatenate([[True], often[:-1]])
     run = np.cumsum(opens) - 1
     place = np.arange(len(values)) - np.flatnonzero(opens)[run]
-    opens |= place % max(PIECE_ROWS, len(values) // (len(starts) * MAX_PIECES)) == 0
+    length = np.full(len(values), max(PIECE_ROWS, len(values) // (len(starts) * MAX_PIECES)))
+    length[: starts[1] if len(starts) > 1 else None] = PIECE_ROWS
+    length[starts[-1] :] = PIECE_ROWS
+    opens |= place % length == 0
     first = np.flatnonzero(opens)
     last = np.append(first[1:], len(values)) - 1
     left, right, point = values[first], values[last], often[first]
@@ -96,7 +99,9 @@ def _real_pieces(points: np.ndarray, opens: np.ndarray, rows: np.ndarray) -> np.
     opens = opens | points | np.concatenate([[True], points[:-1]])
     first = np.flatnonzero(opens)
     total = np.add.reduceat(rows, first)
-    parts = np.clip(total // PIECE_ROWS, 1, MAX_PIECES)
+    most = np.full(len(total), MAX_PIECES)
+    most[[0, -1]] = MAX_TAIL_PIECES
+    parts = np.clip(total // PIECE_ROWS, 1, most)
     run = np.cumsum(opens) - 1
     before = np.cumsum(rows) - rows
     part = np.floor((before - before[first][run]) / total[run] * parts[run])
