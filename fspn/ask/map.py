@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fspn.ask.caution import warn_caller
 from fspn.ask.methods import Questions
 from fspn.ask.parse import in_cells, row_events
 from fspn.ask.values import typical_values
@@ -22,7 +22,8 @@ from fspn.schema.events import CodeRange, Constraint, Events
 from fspn.schema.missing import is_missing
 
 SECONDS = 10.0
-GAP = 1e-9
+GAP = 2e-3
+"""A completion is called the best where none is more probable by more than this share."""
 CHUNK = 1024
 
 
@@ -79,11 +80,9 @@ class Completions:
         found = self.found
         gap = float((self.log_bounds[found] - self.log_values[found]).max(initial=0.0))
         if gap > GAP:
-            warnings.warn(
+            warn_caller(
                 f"the time limit of {seconds} s ended the search: another assignment could be up "
-                f"to {np.exp(gap):.4g} times as probable; allow more with time_limit",
-                RuntimeWarning,
-                stacklevel=3,
+                f"to {np.exp(gap):.4g} times as probable; allow more with time_limit"
             )
 
 
@@ -178,10 +177,8 @@ class MapQuestions(Questions):
                 values = typical_values(self.domain_[v], best.columns[v][found], None)
                 _put(filled, v, mine[found], values)
         if hopeless:
-            warnings.warn(
-                f"{hopeless} row(s) have probability zero; their missing cells stay missing",
-                RuntimeWarning,
-                stacklevel=3,
+            warn_caller(
+                f"{hopeless} row(s) have probability zero; their missing cells stay missing"
             )
         return filled
 

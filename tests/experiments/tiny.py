@@ -93,15 +93,20 @@ class Fragile(Independent):
 
     name: ClassVar[str] = "fragile"
 
-    def __init__(self, alpha: float = 1.0, fails: bool = False, sleeps: float = 0.0) -> None:
+    def __init__(
+        self, alpha: float = 1.0, fails: bool = False, sleeps: float = 0.0, waits: str = ""
+    ) -> None:
         super().__init__(alpha)
         self.fails = fails
         self.sleeps = sleeps
+        self.waits = waits
 
     def fit(self, table: pd.DataFrame, domains: Mapping[str, np.ndarray], seed: int = 0) -> Fragile:
         if self.fails:
             raise ArithmeticError("told to fail")
         time.sleep(self.sleeps)
+        while self.waits and not Path(self.waits).exists():
+            time.sleep(0.1)
         return super().fit(table, domains, seed)
 
     def save(self, path: Path) -> None:

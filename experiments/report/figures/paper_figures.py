@@ -12,6 +12,7 @@ import numpy as np
 from experiments.report.figures.style import LINES, Picture, draw_inline, look, paper_style, save
 from experiments.report.names import (
     CEILING,
+    COMPILED,
     FLOOR,
     MEASURES,
     PUBLISHED,
@@ -71,8 +72,9 @@ def figure5(ours: Numbers, paper: Numbers, folder: Path, suffix: str = "") -> Pi
         f"figure5{suffix}",
         ("size", "train"),
         "Figure 5: model size and training time",
-        "Bytes of parameters and structure by one rule for all models, and the time to fit the "
-        "chosen setting, over the average RDC of the dataset. ",
+        "Bytes of parameters and structure by one rule for all models (finely dotted, hollow "
+        "markers: of the compiled form that answers queries, where there is one), and the time to "
+        "fit the chosen setting, over the average RDC of the dataset. ",
     )
 
 
@@ -124,6 +126,8 @@ def _draw(axis: Any, ours: Numbers, paper: Numbers, measure: str) -> None:
         _draw_line(axis, ours, model, measure)
     for model in in_order(ours.models - {FLOOR, CEILING}):
         _draw_ours(axis, ours, model, measure)
+        if measure == "size":
+            _draw_compiled(axis, ours, model)
     axis.set_yscale("log")
     axis.set_xlim(0, 1)
     axis.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
@@ -176,6 +180,23 @@ def _draw_ours(axis: Any, ours: Numbers, model: str, measure: str) -> None:
     )
 
 
+def _draw_compiled(axis: Any, ours: Numbers, model: str) -> None:
+    """The bytes of the form that answers queries, beside those of the model itself."""
+    x, y, _, _ = _series(ours, model, COMPILED.key)
+    style = look(model)
+    axis.plot(
+        x,
+        y,
+        linestyle=(0, (1, 1.5)),
+        linewidth=1.1,
+        color=style.color,
+        marker=style.marker,
+        markersize=style.size * 0.7,
+        markerfacecolor="white",
+        zorder=3,
+    )
+
+
 def _series(numbers: Numbers, model: str, measure: str) -> tuple[np.ndarray, ...]:
     """RDC, mean, lowest, highest of one line; only positive values have a place on a log axis."""
     levels = [x for x in numbers.levels if numbers.mean(x, model, measure) > 0]
@@ -191,7 +212,8 @@ def _series(numbers: Numbers, model: str, measure: str) -> tuple[np.ndarray, ...
 def _limits(ours: Numbers, measure: str) -> tuple[float, float]:
     """The paper's limits, widened where our values lie outside."""
     low, high = LIMITS[measure]
-    values = [c.mean for (_, _, key), c in ours.cells.items() if key == measure and c.mean > 0]
+    drawn = {measure, COMPILED.key} if measure == "size" else {measure}
+    values = [c.mean for (_, _, key), c in ours.cells.items() if key in drawn and c.mean > 0]
     lowest, highest = (
         min([low, *(v / 1.6 for v in values)]),
         max([high, *(v * 1.6 for v in values)]),

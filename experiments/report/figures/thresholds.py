@@ -1,7 +1,8 @@
-"""The threshold study: KL, query time, nodes and training time over tau_low x tau_high."""
+"""The threshold study: what tau_low and tau_high do to accuracy, time and size."""
 
 from __future__ import annotations
 
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -9,40 +10,68 @@ import numpy as np
 import pandas as pd
 
 from experiments.report.figures.style import Picture, draw_inline, paper_style, save
+from experiments.report.figures.threshold_scale import PANELS, Panel, Scale, scale_of
 from experiments.report.names import label
 from experiments.report.tables.writing import readable
 
 EXPERIMENT = "thresholds"
 IN_PAPER = (0.3, 0.7)
-PANELS = {
-    "kl_mean": "KL-divergence",
-    "latency_single_ms": "Inference Time (ms)",
-    "n_nodes": "Number of Nodes",
-    "train_seconds": "Training Time (s)",
-}
+COLOURS = "YlGnBu"
+HOW = (
+    "Darker is worse; one scale per measure over all datasets. Times that differ by less than "
+    "their measured spread share a colour. Framed: the paper's (0.3, 0.7). Blank: not run, or "
+    "tau_low above tau_high."
+)
 
 
 def threshold_pictures(rows: pd.DataFrame, folder: Path) -> list[Picture]:
-    """One row of heat maps per dataset and model."""
+    """Per model the KL on all datasets as maps and as lines, then all measures per dataset."""
     known = rows[rows["tau_low"].notna() & rows["tau_high"].notna()]
-    return [
-        figure_thresholds(found, str(dataset), str(model), folder)
-        for (dataset, model), found in known.groupby(["dataset", "model"], sort=True)
-    ]
+    pictures = []
+    for model, found in known.groupby("model", sort=True):
+        scales = {panel.column: scale_of(found, panel) for panel in PANELS}
+        pictures.append(figure_kl_maps(found, str(model), scales["kl_mean"], folder))
+        pictures.append(figure_kl_lines(found, str(model), folder))
+        pictures += [
+            figure_thresholds(mine, str(dataset), str(model), scales, folder)
+            for dataset, mine in found.groupby("dataset", sort=True)
+        ]
+    return pictures
 
 
-def figure_thresholds(rows: pd.DataFrame, dataset: str, model: str, folder: Path) -> Picture:
-    """Heat maps of one dataset; the paper's (0.3, 0.7) is framed."""
+def figure_thresholds(
+    rows: pd.DataFrame, dataset: str, model: str, scales: dict[str, Scale | None], folder: Path
+) -> Picture:
+    """All measures of one dataset."""
     name = f"thresholds_{dataset}_{model}"
     with paper_style():
-        svg = save(_figure(rows, 1, 4, (10.4, 2.5)), folder, name)
-        narrow = draw_inline(_figure(rows, 2, 2, (5.4, 5.0)), f"{name}-narrow")
-    caption = (
-        f"{label(model)} on {dataset} over the two thresholds. Darker is worse. Framed: the "
-        "paper's (0.3, 0.7). Blank: not run, or tau_low above tau_high. A tau_high above 1 "
-        "switches factorize off."
-    )
+        svg = save(_measures(rows, scales, 2, 3, (9.6, 5.6)), folder, name)
+        narrow = draw_inline(_measures(rows, scales, 3, 2, (6.4, 8.4)), f"{name}-narrow")
+    caption = f"{label(model)} on {dataset} over the two thresholds. {HOW}"
     return Picture(name, f"Thresholds on {dataset}", caption, svg, narrow, _gaps(rows))
+
+
+def figure_kl_maps(rows: pd.DataFrame, model: str, scale: Scale | None, folder: Path) -> Picture:
+    """The KL-divergence on every dataset, side by side."""
+    name = f"thresholds_kl_{model}"
+    with paper_style():
+        svg = save(_kl_maps(rows, scale, 3, (9.6, 5.2)), folder, name)
+        narrow = draw_inline(_kl_maps(rows, scale, 2, (6.2, 7.6)), f"{name}-narrow")
+    caption = f"Mean KL-divergence of {label(model)} over the two thresholds. {HOW}"
+    return Picture(name, f"Thresholds and KL: {label(model)}", caption, svg, narrow)
+
+
+def figure_kl_lines(rows: pd.DataFrame, model: str, folder: Path) -> Picture:
+    """The KL-divergence over tau_low, a line per tau_high."""
+    name = f"thresholds_lines_{model}"
+    with paper_style():
+        svg = save(_kl_lines(rows, 3, (9.6, 5.0)), folder, name)
+        narrow = draw_inline(_kl_lines(rows, 2, (6.2, 7.4)), f"{name}-narrow")
+    caption = (
+        f"Mean KL-divergence of {label(model)} over tau_low, one line per tau_high; bars from the "
+        "smallest to the largest seed where there are several."
+    )
+    return Picture(name, f"KL over tau_low: {label(model)}", caption, svg, narrow)
 
 
 def grid_of(rows: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -52,21 +81,77 @@ def grid_of(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     ).sort_index(ascending=False)
 
 
-def _figure(rows: pd.DataFrame, down: int, across: int, size: tuple[float, float]) -> Any:
+def _measures(
+    rows: pd.DataFrame,
+    scales: dict[str, Scale | None],
+    down: int,
+    across: int,
+    size: tuple[float, float],
+) -> Any:
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(down, across, figsize=size)
-    for axis, (column, title) in zip(axes.flat, PANELS.items(), strict=True):
-        _heat_map(axis, grid_of(rows, column), title)
-    figure.tight_layout(w_pad=1.2, h_pad=1.4)
+    figure, axes = plt.subplots(down, across, figsize=size, layout="constrained")
+    for axis, panel in zip(axes.flat, PANELS, strict=True):
+        scale = scales[panel.column]
+        if scale is None:
+            axis.set_axis_off()
+        else:
+            _heat_map(axis, rows, panel, scale, panel.title)
+            _bar(figure, [axis], scale)
     return figure
 
 
-def _heat_map(axis: Any, grid: pd.DataFrame, title: str) -> None:
+def _kl_maps(
+    rows: pd.DataFrame, scale: Scale | None, across: int, size: tuple[float, float]
+) -> Any:
+    figure, axes = _panels(rows, across, size)
+    for axis, (dataset, mine) in zip(axes, rows.groupby("dataset", sort=True), strict=False):
+        if scale is not None:
+            _heat_map(axis, mine, PANELS[0], scale, str(dataset))
+    if scale is not None:
+        _bar(figure, axes, scale)
+    return figure
+
+
+def _kl_lines(rows: pd.DataFrame, across: int, size: tuple[float, float]) -> Any:
+    figure, axes = _panels(rows, across, size)
+    markers = dict(zip(sorted(set(rows["tau_high"])), cycle("osD^v*xP"), strict=False))
+    for axis, (dataset, mine) in zip(axes, rows.groupby("dataset", sort=True), strict=False):
+        for tau, line in [(t, mine[mine["tau_high"] == t]) for t in markers]:
+            kl = line.groupby("tau_low")["kl_mean"].agg(["mean", "min", "max"])
+            bars = np.stack([kl["mean"] - kl["min"], kl["max"] - kl["mean"]])
+            name = rf"$\tau_H$ {_tau_text(tau)}"
+            axis.errorbar(kl.index, kl["mean"], yerr=bars, marker=markers[tau], label=name)
+        axis.set_yscale("log")
+        axis.set_title(str(dataset))
+        axis.set_xlabel(r"$\tau_L$")
+        axis.set_ylabel("KL-divergence")
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+    return figure
+
+
+def _panels(rows: pd.DataFrame, across: int, size: tuple[float, float]) -> tuple[Any, list[Any]]:
+    """A panel per dataset; those too many stay blank."""
+    from matplotlib import pyplot as plt
+
+    count = rows["dataset"].nunique()
+    down = -(-count // across)
+    height = size[1] * down / (-(-6 // across))
+    figure, axes = plt.subplots(
+        down, across, figsize=(size[0], height), squeeze=False, layout="constrained"
+    )
+    for axis in axes.flat[count:]:
+        axis.set_axis_off()
+    return figure, list(axes.flat[:count])
+
+
+def _heat_map(axis: Any, rows: pd.DataFrame, panel: Panel, scale: Scale, title: str) -> None:
+    grid = grid_of(rows, panel.column) * panel.scale
     values = grid.to_numpy(dtype=float)
-    shades = _shades(values)
+    shades = scale.shades(values)
     edges = [np.arange(size + 1) - 0.5 for size in shades.shape[::-1]]
-    axis.pcolormesh(*edges, np.ma.masked_invalid(shades), cmap="YlGnBu", vmin=-0.05, vmax=1.15)
+    axis.pcolormesh(*edges, np.ma.masked_invalid(shades), cmap=COLOURS, vmin=0.0, vmax=1.0)
     axis.invert_yaxis()
     axis.grid(False)
     axis.set_title(title)
@@ -76,25 +161,30 @@ def _heat_map(axis: Any, grid: pd.DataFrame, title: str) -> None:
     axis.set_ylabel(r"$\tau_L$", rotation=0, va="center", labelpad=8)
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
-            color = "white" if shades[i, j] > 0.6 else "black"
+            color = "white" if shades[i, j] > 0.55 else "black"
             axis.text(j, i, readable(value, 2), ha="center", va="center", color=color, fontsize=8)
     _frame(axis, grid)
+
+
+def _bar(figure: Any, axes: list[Any], scale: Scale) -> None:
+    """The colour bar: which values share a colour."""
+    from matplotlib.cm import ScalarMappable
+
+    bar = figure.colorbar(
+        ScalarMappable(scale.norm(), COLOURS), ax=axes, spacing="proportional", pad=0.03
+    )
+    bar.ax.set_yscale("log")
+    ends = [scale.low, scale.high]
+    middle = [10.0**k for k in range(-12, 13) if scale.low * 1.5 < 10.0**k < scale.high / 1.5]
+    ticks = [ends[0], *middle, *([ends[1]] if scale.n_levels > 1 else [])]
+    bar.set_ticks(ticks, labels=[readable(tick, 2) for tick in ticks])
+    bar.ax.minorticks_off()
+    bar.outline.set_linewidth(0.5)
 
 
 def _tau_text(tau: float) -> str:
     """Above 1 no pair of columns is highly correlated: factorize is off."""
     return f"{tau:g}" if tau <= 1 else "off"
-
-
-def _shades(values: np.ndarray) -> np.ndarray:
-    """Positions of log values between the smallest (0) and the largest (1)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(values > 0, np.log(values), np.nan)
-    if not np.isfinite(logs).any():
-        return logs
-    low, high = np.nanmin(logs), np.nanmax(logs)
-    scaled: np.ndarray = (logs - low) / max(high - low, 1e-9)
-    return scaled
 
 
 def _frame(axis: Any, grid: pd.DataFrame) -> None:

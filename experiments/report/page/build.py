@@ -22,6 +22,8 @@ from experiments.report.names import FAMILIES, LEVELS, SUBJECTS, label
 from experiments.report.numbers import Numbers, ours
 from experiments.report.page.page import Report, Section, render
 from experiments.report.paper import Paper
+from experiments.report.row_counts.__main__ import parts as row_count_parts
+from experiments.report.row_counts.__main__ import read_kept
 from experiments.report.rows import Rows
 from experiments.report.tables import writing as tables
 from experiments.report.tables.benchmarks import counts_table, differences_table, training_table
@@ -36,6 +38,8 @@ from experiments.report.tables.floor import floor_table
 from experiments.report.tables.gaps import Gap, failed, study_gaps
 from experiments.report.tables.loglik import FAMILY, benchmark_rows, by_rows, by_the_paper, table1
 from experiments.report.tables.pairs import pairs
+from experiments.report.tables.plugins import EXPERIMENT as PLUGINS
+from experiments.report.tables.plugins import plugins_table
 from experiments.report.tables.runs import environment, runs_table
 from experiments.report.tables.writing import Table
 
@@ -67,7 +71,9 @@ def build(sources: Sources) -> Report:
         _floor(sources),
         _scaling(sources),
         _table1(sources),
+        _row_counts(sources),
         _thresholds(sources),
+        _plugins(sources),
         _structures(sources),
     ]
     entries = judge(rows, sources.paper)
@@ -175,11 +181,32 @@ def _table1(sources: Sources) -> Section:
     )
 
 
+def _row_counts(sources: Sources) -> Section:
+    """Real tables, from what `make tables` came to."""
+    kept = read_kept(sources.results_dir)
+    title = "Row counts of real tables"
+    if kept is None:
+        gap = Gap(title, "no reference/row_counts.csv: run `make tables`")
+        return Section("row-counts", title, "", gaps=(gap,))
+    picture, found = row_count_parts(kept, sources.figures)
+    intro = "How many rows a condition holds for: FSPN beside the estimators that people have."
+    return Section("row-counts", title, intro, (picture,), found)
+
+
 def _thresholds(sources: Sources) -> Section:
     pictures = threshold_pictures(sources.rows.of(THRESHOLDS), sources.figures)
     gaps = () if pictures else (Gap("threshold study", f"no rows of experiment={THRESHOLDS}"),)
     intro = "What the two thresholds tau_low and tau_high do, without any other search."
     return Section("thresholds", "Thresholds", intro, tuple(pictures), gaps=gaps)
+
+
+def _plugins(sources: Sources) -> Section:
+    rows = sources.rows.of(PLUGINS)
+    intro = "The recipe with another split method, oracle, number of clusters or multi-leaf."
+    if rows.empty:
+        gap = Gap("plug-ins", f"no rows of experiment={PLUGINS}")
+        return Section("plugins-section", "Plug-ins", intro, gaps=(gap,))
+    return Section("plugins-section", "Plug-ins", intro, tables=(plugins_table(rows),))
 
 
 def _structures(sources: Sources) -> Section:

@@ -11,18 +11,20 @@ dropped once its bound is no higher than the best completion found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
 import numpy as np
 
+from fspn.model.eliminate.boxes import BoxSearch
 from fspn.model.eliminate.chain import Chain
-from fspn.model.eliminate.descend import Columns, Descent, best_choice
+from fspn.model.eliminate.descend import Columns, best_completions
 from fspn.model.eliminate.elimination import Elimination, Part
-from fspn.model.eliminate.tables import Tables
+from fspn.model.eliminate.evidence import is_single, single_values
+from fspn.model.eliminate.tables import Tables, walk_all
 from fspn.model.leaves.base import log_of
-from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Sum, TableSplit, walk
+from fspn.model.nodes import Factorize, MultiLeaf, Product, Sum, TableSplit
 from fspn.schema.events import CodeRange, CodeWeights, Constraint, Events, RealPoint
 
 BATCH = 64
@@ -53,14 +55,6 @@ def solve(
     return _Solver(elimination, monotonic() + seconds).solve(node, event)
 
 
-def descend_best(elimination: Elimination, node: Part, events: Events) -> Columns:
-    """The completion that the maxima lead to, one row per event."""
-    descent = Descent(elimination, best_choice, events.n)
-    rows = np.arange(events.n)
-    descent.go(node, events, rows, rows)
-    return descent.columns
-
-
 class _Solver:
     def __init__(self, elimination: Elimination, deadline: float):
         self.elimination = elimination
@@ -82,10 +76,9 @@ class _Solver:
         return whole
 
     def _direct(self, node: Part, event: Events) -> Solution:
-        value = float(self.elimination.logs(node, event)[0])
-        if np.isneginf(value):
-            return Solution(value, value)
-        return Solution(value, value, descend_best(self.elimination, node, event))
+        logs, columns = best_completions(self.elimination, node, event)
+        value = float(logs[0])
+        return Solution(value, value, {} if np.isneginf(value) else columns)
 
     def _pieces(self, node: Part) -> list[Part]:
         """What is independent of each other."""
@@ -105,18 +98,28 @@ class _Solver:
 
 
 class _Branching:
-    """Branch and bound on one piece; coded variables are fixed in one order in all branches."""
+    """Branch and bound on one piece; coded variables are fixed in one order in all branches.
+
+    The order is kept for the next event that says something about the same variables: then all
+    layouts of the eliminations are known.
+    """
 
     def __init__(self, solver: _Solver, piece: Part, event: Events):
         self.elimination = solver.elimination
         self.deadline = solver.deadline
         self.piece = piece
         self.event = event
-        self.order: list[int] = []
+        self.maxed = sorted(self.elimination.maxed & piece.scope)
+        self.order = self._known_order()
         self.best = Solution(-np.inf, np.inf)
         self.levels: list[list[tuple[float, tuple[int, ...]]]] = []
+        self.unresolved = -np.inf
+
+    def _known_order(self) -> list[int]:
         tables = self.elimination.tables
-        self.sums = [node for node in walk_all(piece, tables) if isinstance(node, Sum)]
+        fixed = frozenset(v for v, c in self.event.constraints.items() if is_single(c).all())
+        key = (id(self.piece), fixed, self.elimination.maxed)
+        return tables.branch_orders.setdefault(key, (self.piece, []))[1]
 
     def run(self) -> Solution:
         bound = float(self.elimination.logs(self.piece, self.event)[0])
@@ -128,7 +131,7 @@ class _Branching:
                 break
             self._expand(max(i for i, level in enumerate(self.levels) if level))
         left = max((entry[0] for level in self.levels for entry in level), default=-np.inf)
-        self.best.log_bound = max(self.best.log_value, left)
+        self.best.log_bound = max(self.best.log_value, left, self.unresolved)
         return self.best
 
     def _expand(self, depth: int) -> None:
@@ -140,12 +143,17 @@ class _Branching:
             self.levels[depth] = []
             return
         fixed = self._events([codes for _, codes in batch], depth)
-        self._try(fixed.take(np.array([0])))
+        top = fixed.take(np.array([0]))
+        votes = self._try(top)
         if depth == len(self.order):
-            variable = self._next_variable(fixed.take(np.array([0])))
+            if self.elimination.is_exact(self.piece, top):
+                return
+            variable = self._next_variable(top, votes)
             if variable is None:
+                self._search_reals(fixed)
                 return
             self.order.append(variable)
+        if len(self.levels) == depth + 1:
             self.levels.append([])
         self._branch(depth, batch, fixed)
 
@@ -166,39 +174,57 @@ class _Branching:
         }
         return fix_columns(events, columns, self.elimination.sizes)
 
-    def _try(self, event: Events) -> None:
-        """Take the completion that the maxima of one node lead to, where it is better."""
-        columns = descend_best(self.elimination, self.piece, event)
-        columns = {v: columns[v] for v in self.elimination.maxed & self.piece.scope}
-        fixed = fix_columns(event, columns, self.elimination.sizes)
-        value = float(self.elimination.logs(self.piece, fixed)[0])
-        if value > self.best.log_value:
-            self.best = Solution(value, np.inf, columns)
+    def _try(self, event: Events) -> dict[int, float]:
+        """Take the best of some completions of a node, where it is better than what is known.
 
-    def _next_variable(self, event: Events) -> int | None:
-        """The open variable about which the components of a sum differ most."""
-        elimination = self.elimination
-        if elimination.is_exact(self.piece, event):
-            return None
-        coded = [v for v in elimination.open_variables(self.piece, event) if elimination.sizes[v]]
-        for node in self.sums:
-            shared = [v for v in coded if v in node.scope]
-            if shared:
-                return max(shared, key=self._votes(node, event).__getitem__)
-        return coded[0] if coded else None
+        The candidates are those that the maxima lead to, of every component of a sum node. Returns
+        per variable the share of the components that differ from the most popular code.
+        """
+        node = self.piece
+        children = node.children if isinstance(node, Sum) else (node,)
+        found = [best_completions(self.elimination, child, event) for child in children]
+        alive = [place for place, (logs, _) in enumerate(found) if not np.isneginf(logs[0])]
+        columns = {v: np.array([found[i][1][v][0] for i in alive]) for v in self.maxed}
+        events = event.take(np.zeros(len(alive), dtype=np.int64))
+        fixed = fix_columns(events, columns, self.elimination.sizes)
+        values = self.elimination.logs(self.piece, fixed)
+        best = int(values.argmax())
+        if values[best] > self.best.log_value:
+            chosen = {v: column[best : best + 1] for v, column in columns.items()}
+            self.best = Solution(float(values[best]), np.inf, chosen)
+        logs = np.array([found[i][0][0] for i in alive])
+        logs = logs + (log_of(node.weights)[alive] if isinstance(node, Sum) else 0.0)
+        shares = np.exp(logs - logs.max())
+        return {v: _disagreement(column, shares / shares.sum()) for v, column in columns.items()}
 
-    def _votes(self, node: Sum, event: Events) -> dict[int, float]:
-        """Per variable the share of the components that differ from the most popular code."""
-        event = event.restrict(node.scope)
-        logs = np.array([self.elimination.logs(child, event)[0] for child in node.children])
-        logs = logs + log_of(node.weights)
-        shares = np.exp(logs - max(logs.max(), -1e300))
-        found: dict[int, dict[float, float]] = {v: {} for v in node.scope}
-        for child, share in zip(node.children, shares / max(shares.sum(), 1e-300), strict=True):
-            if share > 0:
-                for v, codes in descend_best(self.elimination, child, event).items():
-                    found[v][codes[0]] = found[v].get(codes[0], 0.0) + float(share)
-        return {v: 1.0 - max(counts.values(), default=1.0) for v, counts in found.items()}
+    def _search_reals(self, fixed: Events) -> None:
+        """Only reals are left open: search them box by box, event by event."""
+        sizes = self.elimination.sizes
+        for entry in range(fixed.n):
+            event = fixed.take(np.array([entry]))
+            opened = self.elimination.open_variables(self.piece, event)
+            search = BoxSearch(self.elimination, self.piece, event, opened, self.deadline)
+            value, bound, point = search.run()
+            self.unresolved = max(self.unresolved, bound)
+            if value > self.best.log_value:
+                reals = {v: point[i : i + 1] for i, v in enumerate(opened)}
+                known = {v: event.constraints[v] for v in self.maxed if v not in reals}
+                codes = {v: single_values(c, sizes[v]) for v, c in known.items()}
+                self.best = Solution(value, np.inf, {**codes, **reals})
+
+    def _next_variable(self, event: Events, votes: dict[int, float]) -> int | None:
+        """The open coded variable about which components differ most, in scopes of sums first."""
+        sizes = self.elimination.sizes
+        coded = [v for v in self.elimination.open_variables(self.piece, event) if sizes[v]]
+        nodes = walk_all(self.piece, self.elimination.tables)
+        summed = frozenset(v for node in nodes if isinstance(node, Sum) for v in node.scope)
+        best = [v for v in coded if v in summed] or coded
+        return max(best, key=lambda v: (votes[v], sizes[v])) if best else None
+
+
+def _disagreement(codes: np.ndarray, shares: np.ndarray) -> float:
+    _, which = np.unique(codes, return_inverse=True)
+    return 1.0 - float(np.bincount(which.ravel(), weights=shares).max())
 
 
 def fix_columns(events: Events, columns: Columns, sizes: Sequence[int]) -> Events:
@@ -216,13 +242,3 @@ def fix_columns(events: Events, columns: Columns, sizes: Sequence[int]) -> Event
             constraint = CodeRange(codes, codes)
         events = events.with_constraint(v, constraint)
     return events
-
-
-def walk_all(part: Part, tables: Tables) -> Iterator[Node]:
-    """All nodes of a piece, those inside of multi-leaves too."""
-    roots = [part] if not isinstance(part, Chain) else list(part.parts)
-    for root in roots:
-        for node in walk(root):
-            yield node
-            if isinstance(node, MultiLeaf) and (inside := tables.inside(node)) is not None:
-                yield from walk_all(inside, tables)

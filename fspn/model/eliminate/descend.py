@@ -19,7 +19,7 @@ from fspn.model.leaves import reals
 from fspn.model.leaves.base import log_of
 from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
-from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Sum, TableSplit, UniLeaf
+from fspn.model.nodes import Factorize, MultiLeaf, Product, Sum, TableSplit, UniLeaf
 from fspn.schema.events import CodeRange, Constraint, Events, RealPoint, RealRange
 
 Columns = dict[int, np.ndarray]
@@ -46,25 +46,31 @@ def random_choice(rng: np.random.Generator) -> Choice:
 
 
 def best_completions(
-    elimination: Elimination, node: Node, events: Events
+    elimination: Elimination, node: Part, events: Events
 ) -> tuple[np.ndarray, Columns]:
     """Per event the maximum, and the completion that the maxima lead to, in one elimination.
 
-    The completion of an impossible event means nothing.
+    The completion of an impossible event means nothing; there may be no columns at all.
     """
     descent = Descent(elimination, best_choice, events.n)
-    rows = np.arange(events.n)
-    if isinstance(node, Product) or (
-        isinstance(node, Factorize) and isinstance(node.right, TableSplit)
-    ):
-        chain = elimination.tables.chain(node)
-        if chain.tables:
-            logs, eliminated = elimination.network.run(chain, events, ())
-            descent.go_on(chain, eliminated, events, rows, rows)
-            return np.broadcast_to(logs, (events.n,)), descent.columns
+    if isinstance(node, Product | Factorize) and not is_split(node):
+        node = elimination.tables.chain(node)
+    if isinstance(node, Chain) and node.tables:
+        logs, eliminated = elimination.network.run(node, events, ())
+        logs = np.broadcast_to(logs, (events.n,))
+        alive = np.flatnonzero(~np.isneginf(logs))
+        if len(alive):
+            descent.go_on(node, eliminated, events, alive, alive)
+        return logs, descent.columns
     logs = elimination.logs(node, events)
-    descent.go(node, events, rows, rows)
+    alive = np.flatnonzero(~np.isneginf(logs))
+    descent.go(node, events, alive, alive)
     return logs, descent.columns
+
+
+def is_split(node: Part) -> bool:
+    """Whether a node is a factorize node over regions rather than over a table."""
+    return isinstance(node, Factorize) and not isinstance(node.right, TableSplit)
 
 
 class Descent:

@@ -21,7 +21,7 @@ from fspn.model.graph import greedy_order, scope_graph
 from fspn.model.nodes import Node, TableSplit
 from fspn.schema.events import Events
 
-MAX_LAYOUTS = 512
+MAX_LAYOUTS = 2048
 
 PartFactor = Callable[[Node, Events, tuple[int, ...]], np.ndarray]
 

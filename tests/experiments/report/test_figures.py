@@ -2,6 +2,7 @@ import math
 import xml.etree.ElementTree as ET
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from experiments.report.figures import paper_figures as figures
@@ -9,6 +10,7 @@ from experiments.report.figures.paper_figures import NARROW, WIDE, figure2
 from experiments.report.figures.scaling import figure_scaling
 from experiments.report.figures.structures import structure_pictures
 from experiments.report.figures.style import LOOKS, inline_svg
+from experiments.report.figures.threshold_scale import PANELS, SEED_SPREAD, scale_of, spread_of
 from experiments.report.figures.thresholds import grid_of, threshold_pictures
 from experiments.report.numbers import Numbers, ours
 from experiments.report.tables.gaps import study_gaps
@@ -82,8 +84,44 @@ def test_the_threshold_grid_is_in_place(tmp_path):
     grid = grid_of(rows, "kl_mean")
     assert grid.loc[0.3, 0.7] == pytest.approx(0.01 * 1.3 / 0.7)
     assert list(grid.index) == sorted(grid.index, reverse=True)
-    (picture,) = threshold_pictures(rows, tmp_path)
-    assert picture.name == "thresholds_rdc_95_fspn_paper"
+    pictures = threshold_pictures(rows, tmp_path)
+    assert [picture.name for picture in pictures] == [
+        "thresholds_kl_fspn_paper",
+        "thresholds_lines_fspn_paper",
+        "thresholds_rdc_95_fspn_paper",
+    ]
+
+
+def test_threshold_maps_share_a_scale_over_all_datasets():
+    rows = fake.frame([*fake.thresholds("95"), *fake.thresholds("65")])
+    rows.loc[rows["dataset"] == "rdc_65", "kl_mean"] *= 100
+    kl = scale_of(rows, PANELS[0])
+    values = rows["kl_mean"].to_numpy()
+    assert (kl.low, kl.high) == (values.min(), values.max())
+    shades = kl.shades(values)
+    assert shades.min() == 0
+    assert shades.max() == 1
+    assert shades[rows["dataset"] == "rdc_65"].min() > shades[rows["dataset"] == "rdc_95"].max()
+    assert scale_of(rows.assign(kl_mean=math.nan), PANELS[0]) is None
+
+
+def test_times_within_their_spread_share_a_colour():
+    latency = next(panel for panel in PANELS if panel.column == "latency_single_ms")
+    rows = fake.frame(fake.thresholds("95")).assign(latency_single_iqr_ms=math.nan)
+    rows["latency_single_ms"] = 1.0 + 0.05 * np.linspace(0, 1, len(rows))
+    assert len(set(scale_of(rows, latency).shades(rows["latency_single_ms"].to_numpy()))) > 5
+    rows["latency_single_iqr_ms"] = 0.1
+    shades = scale_of(rows, latency).shades(rows["latency_single_ms"].to_numpy())
+    assert set(shades) == {0.0}, "a spread of ten percent hides a difference of five"
+
+
+def test_the_spread_of_training_is_that_of_its_seeds():
+    rows = fake.frame(fake.thresholds("95"))
+    assert spread_of(rows, "train_seconds") == SEED_SPREAD
+    again = rows.assign(seed=1, train_seconds=rows["train_seconds"] * 1.5)
+    both = pd.concat([rows, again], ignore_index=True)
+    assert spread_of(both, "train_seconds") == pytest.approx(0.5)
+    assert spread_of(both, "n_nodes") == 0.0
 
 
 def test_a_failed_cell_of_the_grid_is_named(tmp_path):
@@ -99,7 +137,7 @@ def test_a_failed_cell_of_the_grid_is_named(tmp_path):
         error="boom",
         kl_mean=math.nan,
     )
-    (picture,) = threshold_pictures(fake.frame([*rows, bad]), tmp_path)
+    *_, picture = threshold_pictures(fake.frame([*rows, bad]), tmp_path)
     assert picture.gaps == ("tau_low 0.01, tau_high 0.7: failed boom",)
 
 
@@ -140,4 +178,15 @@ def test_gaps_of_a_study_say_which_and_why():
     assert found["MSPN on rdc_37"] == "no row was recorded"
     assert found["BN-DAG on rdc_21, rdc_37, rdc_65, rdc_83, rdc_95"] == "no row was recorded"
     assert found["BN-DAG on rdc_07, seed 0"] == "timeout: limit 600 s"
-    assert len(found) == 3
+    assert found["SPGM on all six datasets"] == "no row was recorded"
+    assert len(found) == 5
+
+
+def test_the_size_figure_shows_both_bytes(paper):
+    rows = fake.frame(fake.study(("fspn",))).assign(compiled_bytes=lambda t: 3 * t["size_bytes"])
+    figure = figures._figure(ours(rows), paper.numbers, ("size", "train"), WIDE)
+    drawn = {tuple(np.round(line.get_ydata(), 9)) for line in figure.axes[0].lines}
+    by_level = rows.sort_values("target_rdc")
+    for column in ("size_bytes", "compiled_bytes"):
+        assert tuple(np.round(by_level[column] / 1024, 9)) in drawn
+    assert figure.axes[0].get_ylim()[1] > by_level["compiled_bytes"].max() / 1024

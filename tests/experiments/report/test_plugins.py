@@ -1,0 +1,39 @@
+import json
+import math
+
+from experiments.report.tables.plugins import RECIPE, plugins_table, variant_of, verdict
+from tests.experiments.report import fake
+
+
+def row(level, kl, **params):
+    text = json.dumps({"split": "greedy", "multi_leaf": "auto", "n_clusters": 2} | params)
+    name = variant_of(text)
+    return fake.row(
+        "fspn_paper", level, experiment="plugins", label=f"{level}/{name}", kl_mean=kl, params=text
+    )
+
+
+def test_variants_are_named_by_what_they_change():
+    assert variant_of(json.dumps({"split": "greedy", "oracle": None})) == RECIPE
+    assert variant_of(json.dumps({"oracle": "corrected", "n_clusters": 3})) == (
+        "oracle=corrected, n_clusters=3"
+    )
+
+
+def test_the_verdict_counts_the_datasets():
+    rows = [row("21", 0.5), row("21", 0.4, split="kmeans_grid"), row("95", 0.1)]
+    rows += [row("95", 0.1005, split="kmeans_grid")]
+    table = plugins_table(fake.frame(rows))
+    assert "holds in part" in table.notes[0]
+    assert "1 of 2" in table.notes[0]
+    recipe, grid = table.rows
+    assert recipe[0].text == RECIPE
+    assert [cell.bold for cell in recipe[1::3]] == [False, True]
+    assert [cell.bold for cell in grid[1::3]] == [True, True], "a difference of 0.5% is a tie"
+
+
+def test_without_variants_nothing_is_judged():
+    assert "cannot be judged" in plugins_table(fake.frame([row("21", 0.5)])).notes[0]
+    failed = fake.row("fspn_paper", "21", experiment="plugins", status="failed", kl_mean=math.nan)
+    named = fake.frame([failed]).assign(variant=RECIPE)
+    assert "cannot be judged" in verdict(named)
