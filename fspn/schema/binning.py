@@ -15,7 +15,8 @@ MAX_POINTS = 1 << 14
 UNSEEN = 0.1
 """The rows that a value counts for which was named but never seen."""
 
-PIECE_ROWS, MAX_PIECES, MAX_TAIL_PIECES = 16, 16, 128
+PIECE_ROWS, MAX_PIECES = 16, 16
+TAIL_ROWS, MAX_TAIL_PIECES = 4, 256
 """Stretches inside a cell are cut into pieces of so many rows at least; outer ones more finely."""
 
 SMALL_RUN = 0.1
@@ -63,8 +64,8 @@ def _lattice_cells(counted: Counted, starts: np.ndarray) -> Cells:
     run = np.cumsum(opens) - 1
     place = np.arange(len(values)) - np.flatnonzero(opens)[run]
     length = np.full(len(values), max(PIECE_ROWS, len(values) // (len(starts) * MAX_PIECES)))
-    length[: starts[1] if len(starts) > 1 else None] = PIECE_ROWS
-    length[starts[-1] :] = PIECE_ROWS
+    length[: starts[1] if len(starts) > 1 else None] = TAIL_ROWS
+    length[starts[-1] :] = TAIL_ROWS
     opens |= place % length == 0
     first = np.flatnonzero(opens)
     last = np.append(first[1:], len(values)) - 1
@@ -99,9 +100,8 @@ def _real_pieces(points: np.ndarray, opens: np.ndarray, rows: np.ndarray) -> np.
     opens = opens | points | np.concatenate([[True], points[:-1]])
     first = np.flatnonzero(opens)
     total = np.add.reduceat(rows, first)
-    most = np.full(len(total), MAX_PIECES)
-    most[[0, -1]] = MAX_TAIL_PIECES
-    parts = np.clip(total // PIECE_ROWS, 1, most)
+    parts = np.clip(total // PIECE_ROWS, 1, MAX_PIECES)
+    parts[[0, -1]] = np.clip(total[[0, -1]] // TAIL_ROWS, 1, MAX_TAIL_PIECES)
     run = np.cumsum(opens) - 1
     before = np.cumsum(rows) - rows
     part = np.floor((before - before[first][run]) / total[run] * parts[run])
