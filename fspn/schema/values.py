@@ -108,7 +108,7 @@ def _as_datetimes(column: pd.Series) -> pd.Series:
     is_plain = pd.api.types.is_datetime64_any_dtype(dtype) and not str(dtype).startswith("date")
     if is_plain or str(dtype).startswith("datetime64"):
         return column
-    return pd.to_datetime(column.astype(object))
+    return pd.to_datetime(column.astype(object), format="ISO8601")
 
 
 def _as_whole(times: np.ndarray) -> np.ndarray:
