@@ -142,8 +142,9 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         """Let the parameters follow new rows; structure, cells and smoothing stay as they are.
 
         Counts of the new rows are added to those of the rows before, so that the order of rows
-        does not matter where there is no sum node. A value that the model has no cell for is an
-        error: name values to come with ``fit(X, domains={...})``.
+        does not matter where there is no sum node. A number between or beyond the cells of its
+        column counts for the nearest; any other value that the model has no cell for is an error:
+        name values to come with ``fit(X, domains={...})``.
 
         Arguments:
             X: The new rows, with the columns of the training table.
