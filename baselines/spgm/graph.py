@@ -22,6 +22,7 @@ Alternatives multiply: L loops that do not touch stand for \(2^L\) trees in O(L)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -84,22 +85,28 @@ class Spgm:
     logs: np.ndarray
     log_weights: np.ndarray
 
+    @cached_property
+    def probabilities(self) -> np.ndarray:
+        """The cells of all tables."""
+        return np.exp(self.logs)
+
     @classmethod
     def fitted(cls, graph: Graph, counts: np.ndarray, weights: np.ndarray, prior: float) -> Spgm:
-        r"""Tables \((N(u, x) + \epsilon N) / \dots\) and weights from (expected) counts.
+        r"""Tables \((N(u, x) + 4 \epsilon N / c) / \dots\) and weights from (expected) counts.
 
-        N is the sum of a table's own counts, so that a rarely chosen path is not flattened.
+        c is the number of cells of the table and N the sum of its own counts, so that a rarely
+        chosen path is not flattened.
 
         Arguments:
             graph: The structure.
             counts: Cells of all tables, flat.
             weights: Of the sum nodes; those of one node and one value are divided by their sum.
-            prior: \(\epsilon\), a share of all rows that every cell of a pair gets.
+            prior: \(\epsilon\), the share of all rows that every cell of a binary pair gets.
         """
         logs = np.empty(len(counts))
         for t, (_, own) in enumerate(graph.pairs):
             cells = counts[graph.place[t] : graph.place[t + 1]].reshape(-1, graph.cards[own])
-            cells = cells + (prior * cells.sum() + 1e-9)
+            cells = cells + (4.0 * prior * cells.sum() / cells.size + 1e-9)
             part = np.log(cells / cells.sum(axis=1, keepdims=True))
             logs[graph.place[t] : graph.place[t + 1]] = part.ravel()
         return cls(graph, logs, _normalised(graph, weights, prior))

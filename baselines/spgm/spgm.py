@@ -48,7 +48,7 @@ class Mixture:
     def log_boxes(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         """Log-probabilities of closed ranges of codes."""
         logs = [
-            log_boxes(first, last, *_structure(p.graph), np.exp(p.logs), p.log_weights)
+            log_boxes(first, last, *_structure(p.graph), p.probabilities, p.log_weights)
             for p in self.parts
         ]
         return np.asarray(logsumexp(np.stack(logs, axis=1) + np.log(self.weights), axis=1))
@@ -67,7 +67,8 @@ class SPGM(Validated, LogBoxes):
     Arguments:
         n_components: Number of components.
         n_insert: Edges inserted into the spanning tree of each component.
-        prior: Share of a component's rows that every cell of a table gets.
+        prior: Share of a component's rows that every cell of a binary table gets; four times this
+            share is spread over the cells of any other.
         structure_steps: Steps in which the graphs are built anew, at most.
         parameter_steps: Further steps, at most.
         time_limit: Seconds after which no further step is begun; None = no limit.
@@ -151,8 +152,7 @@ class SPGM(Validated, LogBoxes):
         """Structure and first parameters of one component from weighted rows."""
         used = weights > LEAST
         cards = self.encoder.cards
-        cells = float(cards.max()) ** 2
-        spread = self.prior * float(weights.sum()) * cells + 1e-6
+        spread = 4.0 * self.prior * float(weights.sum()) + 1e-6
         codes, own = self._rows.codes[used], weights[used]
         builder = Builder(pair_information(codes, own, cards, spread), cards)
         builder.insert_best(self.n_insert)

@@ -218,7 +218,7 @@ def _blank_row(config: JobConfig, dataset: Dataset) -> ResultRow:
 
 
 def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
-    """Replace the grid by what the model `search.like` chose here, as far as both have it."""
+    """Add to the grid what the model `search.like` chose here, as far as both have it."""
     if config.search.like is None:
         return config
     rows = collect(config.results_dir)
@@ -236,7 +236,7 @@ def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
     last = rows[same].sort_values("started_at").iloc[-1]
     chosen: dict[str, Any] = {**json.loads(last["params"]), "size_bytes": int(last["size_bytes"])}
     shared = {k: [v] for k, v in chosen.items() if k in config.model.params}
-    grid = open_grid(shared, config.model.params, config.fixed)
+    grid = open_grid(shared | config.search.grid, config.model.params, config.fixed)
     return replace(config, search=replace(config.search, grid=grid))
 
 

@@ -15,7 +15,7 @@ from fspn.schema.variable import KINDS, Kind, Variable
 
 MAX_INTEGER = 2**53
 
-MAX_VALUES = 100
+MAX_VALUES = 128
 """Columns of up to so many values have one cell per value."""
 
 ATOM_SHARE = 0.005
