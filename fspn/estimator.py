@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, DensityMixin
 from fspn.ask.questions import AllQuestions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
-from fspn.engine.interpret import Interpreter
 from fspn.learn.fit import learn_model, plain_params, row_codes
 from fspn.learn.settings import preset_of, thresholds_of
 from fspn.model.counting import Census, census
@@ -53,7 +52,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         max_cells: Cells of an intermediate result of a query on tables, at most. None = 300,000,
             and 4,096 where all columns have two values.
         max_bins: Cells of a column, at most; a column of no more values has one cell per value.
-            None = 100 values, and 64 cells for reals and for columns of more values.
+            None = 128 values, and 64 cells for reals and for columns of more values.
         n_components: Children of the root sum node, learned by EM (fewer where a child is left
             with too few rows); None = chosen by evidence and held-out rows.
         offsets: Whether a table may be an integer combination of its parents plus noise; never
@@ -143,8 +142,9 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         """Let the parameters follow new rows; structure, cells and smoothing stay as they are.
 
         Counts of the new rows are added to those of the rows before, so that the order of rows
-        does not matter where there is no sum node. A value that the model has no cell for is an
-        error: name values to come with ``fit(X, domains={...})``.
+        does not matter where there is no sum node. A number between or beyond the cells of its
+        column counts for the nearest; any other value that the model has no cell for is an error:
+        name values to come with ``fit(X, domains={...})``.
 
         Arguments:
             X: The new rows, with the columns of the training table.
@@ -190,7 +190,6 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
             self._compiled: Engine | None = Engine(program, self.domain_, self.n_jobs)
         except NotCompilable:
             self._compiled = None
-        self._interpreter = Interpreter(self.root_, [v.size for v in self.domain_.variables])
 
     def compile_kernels(self) -> FSPN:
         """Compile what answers questions now, rather than beside the first of them.
@@ -203,7 +202,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        rebuilt = ("_compiled", "_interpreter", "_tables")
+        rebuilt = ("_compiled", "_tables")
         return {k: v for k, v in super().__getstate__().items() if k not in rebuilt}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -9,11 +9,13 @@ from experiments.bench.clock import Rounds
 
 DATASETS = ("rdc_07", "rdc_21", "rdc_37", "rdc_65", "rdc_83", "rdc_95")
 TABLES = ("flights", "diamonds", "stops", "health")
+NETWORKS = ("child", "alarm", "insurance", "hailfinder", "andes")
 SECTIONS = (
     "queries",
     "training",
     "limit",
     "tables",
+    "completions",
     "rows",
     "columns",
     "domains",
@@ -47,6 +49,7 @@ class Options:
         tables: Real tables, out of installed packages.
         table_rows: Rows of each, at most.
         table_queries: Counts that are asked for on each.
+        networks: Published networks whose most probable completions are asked for.
         touched: Queries whose memory accesses are counted.
         stock_limit: Seconds after which SPFlow's `learn_mspn` is ended.
         share_machine: Whether to measure beside running studies instead of waiting for them.
@@ -71,6 +74,7 @@ class Options:
     domain_rows: int = 50_000
     node_min_rows: tuple[int, ...] = (10_000, 3_000, 1_000, 300, 100)
     tables: tuple[str, ...] = TABLES
+    networks: tuple[str, ...] = NETWORKS
     table_rows: int = 1_000_000
     table_queries: int = 300
     touched: int = 50
@@ -99,6 +103,7 @@ def quick(cache_dir: Path) -> Options:
         domain_rows=500,
         node_min_rows=(500, 200, 100),
         tables=("diamonds",),
+        networks=("child",),
         table_rows=1_000,
         table_queries=5,
         touched=2,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Found = Mapping[str, Any]
-PLAIN = ("queries", "training", "limit", "stock", "tables")
+PLAIN = ("queries", "training", "limit", "stock", "tables", "completions")
 """Sections that are no curves."""
 
 
@@ -20,6 +20,7 @@ class Results:
     limit: tuple[Found, ...] = ()
     stock: tuple[Found, ...] = ()
     tables: tuple[Found, ...] = ()
+    completions: tuple[Found, ...] = ()
     curves: Mapping[str, tuple[Found, ...]] | None = None
 
     @classmethod

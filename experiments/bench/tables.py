@@ -28,6 +28,7 @@ def page(results: Results, verdicts: Sequence[Target], about: Found) -> str:
         "## One query Pr(Q = q | E = e), µs, median (quartiles)", *_queries(results, False),
         "## Batched, µs per query", *_queries(results, True),
         "## Real tables: counts by conditions on 1 to 6 columns", *_real(results),
+        "## Most probable completions of published networks, ms", *_completions(results),
         "## Training, s", *_training(results),
         "## The limit: reading the bytes that a query touches", *_limit(results),
         "## Scaling of FSPN", *_curves(results),
@@ -108,6 +109,26 @@ def _real(results: Results) -> Iterator[str]:
                 for time in part["times"]
             ],
         )  # fmt: skip
+
+
+def _completions(results: Results) -> Iterator[str]:
+    if results.completions:
+        yield _table(
+            ["network", "columns", "one `map`", "in a list", "toulbar2", "ratio", "same maximum"],
+            [
+                [
+                    part["network"], part["columns"], _spread(part["fspn"]), _spread(part["batch"]),
+                    _spread(part["toulbar2"]) if part["toulbar2"] else "-",
+                    _spread(part["over_fspn"]) if part["over_fspn"] else "-",
+                    {True: "yes", False: "no", None: "-"}[part["agree"]],
+                ]
+                for part in results.completions
+            ],
+        )  # fmt: skip
+        yield (
+            "Every fifth column is evidence. toulbar2's time is that of its solver alone; building "
+            "its problem is not counted."
+        )
 
 
 def _quantiles(values: Sequence[float]) -> str:

@@ -63,6 +63,7 @@ def targets(results: Results) -> tuple[Target, ...]:
     return (
         *_query_targets(results),
         *_table_targets(results),
+        *_completion_targets(results),
         *_training_targets(results),
         *_curve_targets(results),
     )
@@ -76,6 +77,13 @@ def _table_targets(results: Results) -> Iterator[Target]:
 
     yield Target("Real tables: one count by dictionary, ms, median", 0.1, False, of(0))
     yield Target("Real tables: one count by dictionary, ms, 99%", 1, False, of(2))
+
+
+def _completion_targets(results: Results) -> Iterator[Target]:
+    times = {p["network"]: p["fspn"]["median"] for p in results.completions if p["columns"] <= 20}
+    yield Target("Most probable completion of at most 20 columns, ms", 1, False, times)
+    agree = {p["network"]: float(p["agree"]) for p in results.completions if p["agree"] is not None}
+    yield Target("Most probable completion as probable as toulbar2's", 1, True, agree)
 
 
 def _query_targets(results: Results) -> Iterator[Target]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,10 @@ from fspn.ask.parse import (
 )
 from fspn.engine.cold_start import answer_meanwhile
 from fspn.engine.engine import Engine
-from fspn.engine.interpret import Interpreter
 from fspn.engine.joint_table import enumerate_logs
+from fspn.model.eliminate.elimination import Elimination
 from fspn.model.eliminate.tables import Tables
+from fspn.model.infer import log_probability
 from fspn.model.nodes import Node
 from fspn.schema.cells import OUTSIDE
 from fspn.schema.domain import Domain, as_table
@@ -42,7 +44,6 @@ class Questions:
     root_: Node
     as_frame_: bool
     _compiled: Engine | None
-    _interpreter: Interpreter
 
     @property
     def _engine(self) -> Engine | None:
@@ -216,11 +217,12 @@ class Questions:
 
     def _log_probability(self, events: Events) -> np.ndarray:
         events = in_cells(self.domain_, events)
-        engine, slowly = self._compiled, self._interpreter.log_probability
+        engine = self._compiled
         if engine is None:
-            return slowly(events)
+            return log_probability(self.root_, events)
         if engine.is_ready:
             return engine.log_probability(events)
+        slowly = partial(Elimination(self._elimination_tables()).logs, self.root_)
         return answer_meanwhile(events, slowly, engine.log_probability, lambda: engine.is_ready)
 
     def _events(self, asked: Any, points: bool = False) -> tuple[Events, bool]:

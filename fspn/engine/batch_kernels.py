@@ -10,7 +10,7 @@ import numpy as np
 from numba import prange
 
 from fspn.engine.code_kernels import codes_of_box
-from fspn.engine.dense_kernels import new_dense_state
+from fspn.engine.factor_kernels import new_dense_state
 from fspn.engine.kernels import compiled, kernel, new_state
 from fspn.engine.memo_kernels import new_memory
 from fspn.engine.pools import Pools

@@ -261,7 +261,8 @@ class _Writer:
     def _write(self, block: Block, node_scope: frozenset[int]) -> int:
         place = write_block(self.pool, block)
         below = -1 if block.base is None else self._below(block.base, block.external)
-        dense = write_dense_block(self.pool, block) if fits_dense(self.pool, block) else -1
+        fits = fits_dense(self.pool, block)
+        dense = write_dense_block(self.pool, block, place) if fits else -1
         self.widest = max(self.widest, len(block.external))
         self.longest = max(self.longest, len(block.variables))
         return self._record(*BlockRecord(BLOCK, *self._scope(node_scope), place, below, dense))

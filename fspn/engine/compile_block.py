@@ -7,7 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from fspn.engine.pools import PoolWriter
-from fspn.engine.program import LevelRecord, TablesRecord, VariableRecord, open_ended
+from fspn.engine.program import (
+    LEVEL_SIZE,
+    TABLES,
+    VARIABLE,
+    LevelRecord,
+    TablesRecord,
+    VariableRecord,
+    open_ended,
+)
 from fspn.model.cpt.backoff import BackoffLevel, Rows
 from fspn.model.cpt.full import FullTable
 from fspn.model.graph import elimination_order, topological_order
@@ -133,6 +141,15 @@ def _variable(pool: PoolWriter, part: TableSplit | UniLeaf, places: dict[int, in
 def _record(pool: PoolWriter, variable: int, n_codes: int, base: int) -> int:
     """A variable without parents."""
     return pool.record(*open_ended(VariableRecord, variable, n_codes, base, 0, 0, rest=()))
+
+
+def last_level(pool: PoolWriter, tables: int, place: int) -> int:
+    """The record of the last level of a variable, by its place in a block that was written."""
+    var = pool.entry(tables + TABLES.first_variable + place)
+    n_parents, n_levels = (
+        pool.entry(var + field) for field in (VARIABLE.n_parents, VARIABLE.n_levels)
+    )
+    return var + VARIABLE.first_parent + 2 * n_parents + LEVEL_SIZE * (n_levels - 1)
 
 
 def _level(pool: PoolWriter, level: BackoffLevel | FullTable, size: int) -> LevelRecord:

@@ -17,7 +17,20 @@ from math import log
 
 import numpy as np
 
-from fspn.engine.kernels import ONE, TINY, TOO_MANY_DIMS, compiled, kernel
+from fspn.engine.factor_kernels import (
+    AT,
+    BITS,
+    COUNT,
+    DIM,
+    EXTENT,
+    HEAD,
+    LINK,
+    STRIDE,
+    TABLE,
+    open_table,
+)
+from fspn.engine.kernels import ONE, TINY, TOO_MANY_DIMS, kernel
+from fspn.engine.level_kernels import BELOW, add_entries, own_sparse_table, put_below
 from fspn.engine.line_kernels import (
     ACROSS,
     ALONG,
@@ -35,42 +48,21 @@ from fspn.engine.program import (
     DENSE_TABLE,
     DENSE_VARIABLE,
     DENSE_VARIABLE_SIZE,
-    DIMENSION,
-    DIMENSION_SIZE,
-    FIRST_DIMENSION,
     WAY,
     WAY_SIZE,
 )
 from fspn.engine.vector_kernels import lowest_bit, short
-from fspn.engine.workspace import DenseState
-
-MAX_VARIABLES = 62
 
 # Variables are numbered by rank, the order in which they are summed out, and tables by turn: those
 # of children before those of their parents (:mod:`fspn.engine.program`).
 
-# Rows of B = state.variables: per variable its number of codes, and the list of factors that wait
-# for it (one more column takes what waits for none); the dimensions of the result in the making,
-# and how far a loop over them has come.
-EXTENT, HEAD, DIM, COUNT = range(4)
-# A row of G = state.factors is a factor: the next one in its list, its place in the buffer, its
-# variables as bits, and its stride per variable. P = state.terms are the factors of one step
-# (:mod:`fspn.engine.line_kernels`).
-LINK, AT, BITS, STRIDE = range(4)
+# From so many products, and codes of the variable, on it pays to sum a table over its entries.
+MIN_PRODUCTS, MIN_EXTENT = 1 << 14, 8
 
 MAX_CELLS = 1 << 40
 
 # The logarithm of 1e-200: an answer above it needs no care for numbers that become 0.
 LEAST = -460.0
-
-
-@compiled()
-def new_dense_state(k):
-    """For blocks of up to k variables."""
-    k = min(k, MAX_VARIABLES)
-    variables = np.empty((4, k + 1), dtype=np.int64)
-    factors = np.empty((3 * k + 1, STRIDE + k), dtype=np.int64)
-    return DenseState(variables, factors, np.empty((5, 3 * k + 1), dtype=np.int64))
 
 
 @kernel(forceinline=True)
@@ -124,29 +116,11 @@ def _shorten(ints, table, needed, free):
 
 
 @kernel(forceinline=True)
-def _open_table(ints, table, lo, is_open, G, f):
-    """The table as factor f; returns (where it begins, its open variables as bits)."""
-    at, bits = (
-        ints[np.uintp(table + DENSE_TABLE.start)],
-        ints[np.uintp(table + DENSE_TABLE.dims)] & is_open,
-    )
-    entry = table + FIRST_DIMENSION
-    for _ in range(ints[np.uintp(table + DENSE_TABLE.n_dims)]):
-        short()
-        stride = ints[np.uintp(entry + DIMENSION.stride)]
-        at += lo[np.uintp(ints[np.uintp(entry + DIMENSION.variable)])] * stride
-        G[np.uintp(f), np.uintp(STRIDE + ints[np.uintp(entry + DIMENSION.rank)])] = stride
-        entry += DIMENSION_SIZE
-    G[np.uintp(f), AT], G[np.uintp(f), BITS] = at, bits
-    return at, bits
-
-
-@kernel(forceinline=True)
 def _weigh(B, G, f, r, place, weights, buffer, top):
     """The event's weights of an open variable as factor f."""
     for x in range(B[EXTENT, r]):
         buffer[top + x] = weights[place + x]
-    G[f, AT], G[f, BITS], G[f, STRIDE + r] = top, np.int64(1) << r, 1
+    G[f, AT], G[f, BITS], G[f, TABLE], G[f, STRIDE + r] = top, np.int64(1) << r, -1, 1
 
 
 @kernel(forceinline=True)
@@ -345,7 +319,7 @@ def _open_tables(ints, block, needed, free, is_open, weighted, event, state, buf
         needed &= needed - 1
         var = block + DENSE.first_variable + DENSE_VARIABLE_SIZE * turn
         table, needed = _shorten(ints, ints[np.uintp(var + DENSE_VARIABLE.table)], needed, free)
-        at, bits = _open_table(ints, table, lo, is_open, G, f)
+        at, bits = open_table(ints, table, lo, is_open, G, f)
         # What is open here stays. A variable of one code may go all the same: there is no sum.
         free &= ~bits
         # No branches: which tables are a number changes from event to event. What is none reads
@@ -376,14 +350,20 @@ def _open_tables(ints, block, needed, free, is_open, weighted, event, state, buf
 
 
 @kernel(forceinline=True)
-def _sum_all(state, f, waiting, buffer, top, scale, product, careful):
+def _sum_all(pools, lo, is_open, state, f, waiting, buffer, top, scale, product, careful):
     """Sum out all variables that factors wait for; returns as :func:`sum_block`."""
-    B, G = state.variables, state.factors
+    B, G, P = state.variables, state.factors, state.terms
     while waiting != 0:
         r = lowest_bit(waiting)
         waiting &= waiting - 1
         n, bits = _gather(state, r)
         n_dims, cells = _shape(B, G, f, bits)
+        whole, own = bits, -1
+        if cells * B[EXTENT, r] > MIN_PRODUCTS and B[EXTENT, r] >= MIN_EXTENT:
+            own = own_sparse_table(pools.ints, G, P, n, r)
+            if own >= 0:
+                bits = put_below(pools.ints, lo, is_open, state, n, own, r, f)
+                n_dims, cells = _shape(B, G, f + BELOW, bits)
         start, top = top, top + cells
         room = top + 24 + B[EXTENT, r]
         if n_dims > 0:
@@ -391,6 +371,14 @@ def _sum_all(state, f, waiting, buffer, top, scale, product, careful):
         if room > len(buffer):
             return 0.0, min(room, TOO_MANY_DIMS)
         _sum_out(state, n, n_dims, r, start, cells, buffer)
+        if own >= 0:
+            G[f + BELOW, AT], G[f + BELOW, BITS] = start, bits
+            bits = whole
+            n_dims, cells = _shape(B, G, f, bits)
+            start, top = top, top + cells
+            if top > len(buffer):
+                return 0.0, min(top, TOO_MANY_DIMS)
+            add_entries(pools, lo, state, n, r, f, n_dims, start, cells, buffer)
         if careful:
             total = _scale_up(buffer, start, cells)
             if total <= 0.0:
@@ -404,21 +392,21 @@ def _sum_all(state, f, waiting, buffer, top, scale, product, careful):
                 scale += log(product)
                 product = 1.0
         else:
-            G[f, AT], G[f, BITS] = start, bits
+            G[f, AT], G[f, BITS], G[f, TABLE] = start, bits, -1
             waiting = _wait(B, G, f, B[DIM, 0], waiting)
             f += 1
     return scale + log(product), 0
 
 
 @kernel(forceinline=True)
-def sum_block(ints, block, event, state, buffer, top):
+def sum_block(pools, block, event, state, buffer, top):
     """The log-probability of an event on a dense block; a second value > 0 asks for more buffer.
 
     First without a look at how small the messages become. What is lost where numbers below 1e-308
     become 0 can only matter if the answer is next to nothing too; it is then computed again, with
     messages scaled up.
     """
-    B = state.variables
+    ints, B = pools.ints, state.variables
     lo, hi, w = event.lower, event.upper, event.places
     careful = False
     while True:
@@ -433,7 +421,9 @@ def sum_block(ints, block, event, state, buffer, top):
         if at < 0:
             return 0.0, -at
         careful |= weighted
-        value, need = _sum_all(state, f, waiting, buffer, at, scale, product, careful)
+        value, need = _sum_all(
+            pools, lo, is_open, state, f, waiting, buffer, at, scale, product, careful
+        )
         if careful or value > LEAST or need > 0:
             return value, need
         careful = True

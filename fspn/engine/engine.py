@@ -100,19 +100,19 @@ class Engine:
         sizes = self.program.sizes
         lower, upper, places = (np.repeat(side, events.n, axis=0) for side in self._free)
         weights: list[np.ndarray] = []
-        used = 0
+        used = len(_NO_WEIGHTS)
         for v, constraint in events.constraints.items():
             if isinstance(constraint, CodeRange):
                 lower[:, v], upper[:, v] = constraint.lower, constraint.upper
             elif isinstance(constraint, CodeWeights):
                 values = constraint.weights(int(sizes[v]))
-                weights.append(values.ravel())
-                places[:, v] = used + np.arange(events.n) * int(sizes[v])
-                used += values.size
-                _tighten(values, lower[:, v], upper[:, v])
+                partly = _tighten(values, lower[:, v], upper[:, v])
+                weights.append(values[partly].ravel())
+                places[partly, v] = used + np.arange(len(partly)) * int(sizes[v])
+                used += weights[-1].size
             else:
                 raise TypeError("reals in an event on a coded model")
-        return lower, upper, places, np.concatenate(weights) if weights else _NO_WEIGHTS
+        return lower, upper, places, np.concatenate([_NO_WEIGHTS, *weights])
 
     def box_log_probability(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """One log-probability per closed box of values (ordered variables only)."""
@@ -213,9 +213,14 @@ def _is_run(values: np.ndarray) -> bool:
     )
 
 
-def _tighten(weights: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
-    """The range of the codes with a positive weight."""
+def _tighten(weights: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """The range of the codes with a positive weight; returns the events that are more than that.
+
+    Where all weights of the range are 1 they say nothing: a variable that an event leaves free
+    must not count as constrained, only because another event of the batch names it.
+    """
     positive = weights > 0
     some = positive.any(axis=1)
     lower[:] = np.where(some, positive.argmax(axis=1), 1)
     upper[:] = np.where(some, weights.shape[1] - 1 - positive[:, ::-1].argmax(axis=1), 0)
+    return np.flatnonzero(some & (weights.sum(axis=1) != upper - lower + 1))

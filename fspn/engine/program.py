@@ -232,22 +232,28 @@ class DenseTableRecord(NamedTuple):
     """A table that is written out.
 
     Where it begins, its dimensions (how many, and as bits by rank), the parents that are summed
-    out of it (bits by turn), the ways on from here, and then its dimensions.
+    out of it (bits by turn), the ways on from here, and then its dimensions. Where its last level
+    has few entries: that level's record, the table of the levels below it, and the rank of the
+    variable whose table it is; else three times -1.
     """
 
     start: int
     n_dims: int
     dims: int
     merged: int
+    level: int
+    below: int
+    child: int
     first_way: int
 
 
 class DimensionRecord(NamedTuple):
-    """A dimension of a dense table: rank, stride, number in the model."""
+    """A dimension of a dense table: rank, stride, number in the model, stride in keys of rows."""
 
     rank: int
     stride: int
     variable: int
+    key_stride: int
 
 
 NODE = offsets(NodeRecord)

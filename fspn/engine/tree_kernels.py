@@ -323,7 +323,7 @@ def evaluate(
                 depth = _push(frames, depth, ints[box + BOX.leaf], frame[START], frame[TOP])
         elif is_dense:
             dense = ints[node + BLOCK_NODE.dense]
-            answer, need = sum_block(ints, dense, event, work.dense, buffer, frame[TOP])
+            answer, need = sum_block(pools, dense, event, work.dense, buffer, frame[TOP])
             if need > 0:
                 return 0.0, need
             depth -= 1

@@ -63,7 +63,8 @@ def read_kept(results_dir: Path) -> Kept | None:
     if not all(file.is_file() for file in files):
         return None
     summary, together, worst = (pd.read_csv(file) for file in files)
-    return Kept(summary.fillna({"error": ""}), together, worst)
+    errors = summary["error"].astype("object").fillna("")
+    return Kept(summary.assign(error=errors), together, worst)
 
 
 def parts(kept: Kept, figures: Path) -> tuple[Picture, tuple[Table, ...]]:

@@ -19,9 +19,6 @@ from fspn.model.graph import elimination_order
 
 MAX_CHECKS = 4_000
 """Elimination orders that one climb may try."""
-ROUNDS = 6
-PERTURBED = 0.25
-"""The share of the variables that lose their parents before another climb."""
 
 Parents = list[tuple[int, ...]]
 ScoredSets = list[dict[tuple[int, ...], float]]
@@ -33,11 +30,12 @@ def narrow_network(
     scores: LocalScores,
     max_cells: int,
     rng: np.random.Generator,
+    rounds: int,
 ) -> Parents:
     """The best-scoring network within the bound that is reached from some starts.
 
-    Every start is pruned to the bound and climbs; the best of them then loses the parents of a
-    few random variables and climbs again, several times.
+    Every start is pruned to the bound and climbs. The best of them then loses the parents of a
+    random variable and of those next to it and climbs again, several times.
 
     Arguments:
         starts: Parents per variable, within the bound or not.
@@ -45,18 +43,25 @@ def narrow_network(
         scores: Scores of further sets.
         max_cells: The bound.
         rng: For the variables that lose their parents.
+        rounds: How often that is done.
     """
     climber = _Climber(sets, scores, max_cells)
     found = [climber.climb(climber.pruned(start)) for start in starts]
     best = max(found, key=climber.total)
-    for _ in range(ROUNDS):
-        shaken = list(best)
-        for child in rng.permutation(len(sets))[: max(1, round(PERTURBED * len(sets)))]:
-            shaken[child] = ()
-        again = climber.climb(shaken)
-        if climber.total(again) > climber.total(best) + 1e-9:
-            best = again
+    score = climber.total(best)
+    for _ in range(rounds):
+        again = climber.climb(_shaken(best, rng))
+        if climber.total(again) > score + 1e-9:
+            best, score = again, climber.total(again)
     return best
+
+
+def _shaken(parents: Parents, rng: np.random.Generator) -> Parents:
+    """Without the edges into two random variables and into all that are next to them."""
+    chosen = set(rng.choice(len(parents), min(2, len(parents)), replace=False).tolist())
+    near = {p for v in chosen for p in parents[v]}
+    near |= {v for v, own in enumerate(parents) if chosen & set(own)}
+    return [() if v in chosen | near else own for v, own in enumerate(parents)]
 
 
 def is_narrow(parents: Sequence[tuple[int, ...]], sizes: Sequence[int], max_cells: int) -> bool:

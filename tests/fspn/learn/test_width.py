@@ -91,7 +91,7 @@ def test_no_single_move_within_the_bound_is_left(seed: int) -> None:
         for v in range(m)
     ]
     start = random_parents(m, seed, most=3)
-    found = narrow_network([start], sets, scores, limit, np.random.default_rng(0))
+    found = narrow_network([start], sets, scores, limit, np.random.default_rng(0), 3)
     assert elimination_order(found, table.sizes)[1] <= limit * 1.0001
     for v in range(m):
         for own, score in sets[v].items():
