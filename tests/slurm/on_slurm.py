@@ -128,7 +128,7 @@ class Trouble:
     def study(self, *overrides, name="trouble", stages="", results=None, executor="slurm"):
         """The command: by default a first stage that works, a second that waits for the gate."""
         kept = [o for o in OVERRIDES if not o.startswith(("search.", "model="))]
-        limits = ["executor.timeout_min=1", "executor.exclusive=false", "executor.mem_gb=1"]
+        limits = ["executor.timeout_min=2", "executor.exclusive=false", "executor.mem_gb=1"]
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "experiments.run", *kept, "model=independent"),

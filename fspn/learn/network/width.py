@@ -19,6 +19,7 @@ from fspn.model.graph import elimination_order
 
 MAX_CHECKS = 4_000
 """Elimination orders that one climb may try."""
+SINGLE_PARENT = 64
 
 Parents = list[tuple[int, ...]]
 ScoredSets = list[dict[tuple[int, ...], float]]
@@ -65,8 +66,17 @@ def _shaken(parents: Parents, rng: np.random.Generator) -> Parents:
 
 
 def is_narrow(parents: Sequence[tuple[int, ...]], sizes: Sequence[int], max_cells: int) -> bool:
-    """Whether no product on the way of the elimination order has more cells than the bound."""
-    return elimination_order(parents, sizes, max_cells)[1] <= max_cells
+    """Whether no product on the way of the elimination order has more cells than the bound.
+
+    The table of a single parent is read sparsely: it may have ``SINGLE_PARENT`` times as many, and
+    then so may the products.
+    """
+    singles = [sizes[v] * sizes[own[0]] for v, own in enumerate(parents) if len(own) == 1]
+    widest = max(singles, default=0)
+    bound = max(max_cells, widest) * (1 + 1e-9)
+    if widest > SINGLE_PARENT * max_cells:
+        return False
+    return elimination_order(parents, sizes, bound)[1] <= bound
 
 
 class _Climber:
@@ -118,7 +128,7 @@ class _Climber:
         cells = float(self.sizes[child])
         for parent in own:
             cells *= self.sizes[parent]
-        return cells <= self.max_cells
+        return cells <= self.max_cells * (SINGLE_PARENT if len(own) == 1 else 1)
 
     def pruned(self, parents: Parents) -> Parents:
         """Drop the cheapest edges until the network is narrow; how many is found by bisection."""

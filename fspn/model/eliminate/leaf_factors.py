@@ -11,7 +11,7 @@ from fspn.model.eliminate.buckets import check_cells
 from fspn.model.eliminate.semiring import SUM_PRODUCT, Semiring, log_sum
 from fspn.model.leaves.base import Multivariate, Univariate, log_of
 from fspn.model.leaves.joint import SparseJoint
-from fspn.model.leaves.reals import highest_density
+from fspn.model.leaves.reals import mode
 from fspn.schema.events import CodeRange, CodeWeights, Constraint, Events, RealRange
 
 
@@ -49,7 +49,7 @@ def _real_logs(dist: Univariate, constraint: Constraint | None, semiring: Semiri
     if constraint is None:
         constraint = RealRange(np.full(1, -np.inf), np.full(1, np.inf))
     if isinstance(constraint, RealRange) and semiring is not SUM_PRODUCT:
-        return highest_density(dist, constraint.lower, constraint.upper)
+        return mode(dist, constraint.lower, constraint.upper)[1]
     return dist.log_probability(constraint)
 
 

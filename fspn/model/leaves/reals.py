@@ -61,6 +61,9 @@ def draw(
 
 def mode(dist: Univariate, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the density is highest in each interval, and its logarithm there."""
+    if isinstance(dist, GaussianMixture) and len(dist.weights) == 1:
+        top = np.clip(np.full(len(lower), dist.means[0]), lower, upper)
+        return top, np.where(lower <= upper, density(dist, top), -np.inf)
     low, high = ends(dist, lower, upper)
     candidates = _candidates(dist, low, high)
     best = density(dist, candidates).argmax(axis=1)
@@ -71,13 +74,6 @@ def mode(dist: Univariate, lower: np.ndarray, upper: np.ndarray) -> tuple[np.nda
     logs = density(dist, found)
     place = logs.argmax(axis=1)
     return found[rows, place], np.where(low <= high, logs[rows, place], -np.inf)
-
-
-def highest_density(dist: Univariate, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """The logarithm of the highest density in each interval."""
-    if isinstance(dist, GaussianMixture) and len(dist.weights) == 1:
-        return density(dist, np.clip(np.full(len(lower), dist.means[0]), lower, upper))
-    return mode(dist, lower, upper)[1]
 
 
 def ends(dist: Univariate, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
