@@ -12,6 +12,7 @@ import pandas as pd
 
 from fspn.schema.cells import Cells
 from fspn.schema.events import Constraint, LineRanges
+from fspn.schema.scattered import ScatteredCells
 from fspn.schema.variable import Variable
 
 
@@ -71,6 +72,9 @@ def inside_cells(
         lower: The lower ends of the ranges of each question, shape (n, ranges).
         upper: Their upper ends; a range is empty where the lower end exceeds it.
     """
+    if isinstance(cells, ScatteredCells):
+        asked = zip(codes.tolist(), shares.tolist(), lower, upper, strict=True)
+        return np.array([cells.inside(*each) for each in asked], dtype=np.float64)
     start, end = cells.starts[codes][:, None], cells.ends[codes][:, None]
     low = np.clip(_rows(cells, lower, before=True), start, end)
     high = np.clip(_rows(cells, upper, before=False), start, end)

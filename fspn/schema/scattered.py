@@ -74,6 +74,19 @@ class ScatteredCells(Cells):
         found = np.searchsorted(rows, wanted, side="right")
         return self.left[order[np.clip(found, starts[codes], starts[codes + 1] - 1)]]
 
+    def inside(self, code: int, share: float, lower: np.ndarray, upper: np.ndarray) -> float:
+        """The value at which a cell, cut to ranges, reaches a share of its rows; NaN if empty."""
+        order, _, starts = self._by_cell
+        points = order[starts[code] : starts[code + 1]]
+        values = self.left[points][:, None]
+        held = ((values >= lower) & (values <= upper)).any(axis=1)
+        if not held.any():
+            return float("nan")
+        rows = np.cumsum(self.mass[points] * held)
+        # Just below the share: a value is reached by the rows up to and including it.
+        place = int(np.searchsorted(rows, share * rows[-1] * (1 - 1e-12), side="right"))
+        return float(values[min(place, int(np.flatnonzero(held)[-1])), 0])
+
     def values_of(self, code: int) -> np.ndarray:
         return self.left[self.cell == code]
 
