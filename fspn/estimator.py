@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, DensityMixin
 
+from fspn.ask.describe import Description, describe
 from fspn.ask.questions import AllQuestions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
@@ -19,6 +20,7 @@ from fspn.model.counting import Census, census
 from fspn.model.nodes import Node, count_parameters
 from fspn.model.size import size_bytes
 from fspn.schema.domain import Domain, as_table
+from fspn.schema.events import Events
 
 Domains = Mapping[Hashable, Iterable[Any]] | Sequence[Iterable[Any] | None] | None
 
@@ -142,8 +144,9 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         """Let the parameters follow new rows; structure, cells and smoothing stay as they are.
 
         Counts of the new rows are added to those of the rows before, so that the order of rows
-        does not matter where there is no sum node. A value that the model has no cell for is an
-        error: name values to come with ``fit(X, domains={...})``.
+        does not matter where there is no sum node. A number between or beyond the cells of its
+        column counts for the nearest; any other value that the model has no cell for is an error:
+        name values to come with ``fit(X, domains={...})``.
 
         Arguments:
             X: The new rows, with the columns of the training table.
@@ -274,6 +277,17 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         """tau_low and tau_high as they were used."""
         params = self.get_params(deep=False)
         return thresholds_of(params, preset_of(params["preset"]))
+
+    def describe(self) -> Description:
+        """Kinds of nodes, parameters, columns and the strongest dependences, to be printed."""
+        self._check_fitted()
+        free = Events(1, {})
+        return describe(
+            self.root_,
+            self.domain_,
+            self.size_bytes_,
+            lambda v, u: self._joint_table([v, u], free),
+        )
 
     @property
     def n_nodes_(self) -> int:

@@ -65,6 +65,11 @@ class Estimator(ABC):
         raise UnsupportedQuery(self, "log-likelihoods of rows")
 
     @property
+    def fitted_params(self) -> dict[str, Any]:
+        """The values that hyper-parameters left open (None) took when it learned."""
+        return {}
+
+    @property
     @abstractmethod
     def footprint(self) -> Footprint:
         """Nodes, parameters and bytes."""

@@ -13,6 +13,7 @@ from fspn.ask.parse import row_events
 from fspn.model.eliminate.elimination import Elimination
 from fspn.model.eliminate.evidence import patterns
 from fspn.model.leaves.base import log_of
+from fspn.model.marginals import NoMarginals, marginals
 from fspn.model.nodes import Node, Sum
 from fspn.schema.domain import as_table
 from fspn.schema.events import Events
@@ -105,15 +106,14 @@ class LatentQuestions(Questions):
         """
         self._check_fitted()
         weights, children = self._components()
-        elimination = Elimination(self._elimination_tables())
+        of_children = [self._marginals(child) for child in children]
         found: list[list[Difference]] = [[] for _ in children]
         for v, variable in enumerate(self.domain_.variables):
             if variable.size == 0:
                 continue
-            free = Events(1, {})
-            marginals = np.exp([elimination.factor(child, free, (v,))[0] for child in children])
-            overall = weights @ marginals
-            for k, marginal in enumerate(marginals):
+            shares = np.stack([of_child[v] for of_child in of_children])
+            overall = weights @ shares
+            for k, marginal in enumerate(shares):
                 code = int((marginal - overall).argmax())
                 distance = 0.5 * float(np.abs(marginal - overall).sum())
                 told = variable.describe(code)
@@ -124,6 +124,15 @@ class LatentQuestions(Questions):
             Component(float(weight), tuple(d for d in each if d.distance > 1e-12))
             for weight, each in zip(weights, ranked, strict=True)
         ]
+
+    def _marginals(self, root: Node) -> dict[int, np.ndarray]:
+        """The marginals of all coded columns: at once on networks, else one by one."""
+        try:
+            return marginals(root)
+        except NoMarginals:
+            elimination, free = Elimination(self._elimination_tables()), Events(1, {})
+            coded = [v for v in root.scope if self.domain_[v].size]
+            return {v: np.exp(elimination.factor(root, free, (v,))[0]) for v in coded}
 
     def _components(self) -> tuple[np.ndarray, tuple[Node, ...]]:
         if isinstance(self.root_, Sum):

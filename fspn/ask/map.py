@@ -22,7 +22,8 @@ from fspn.schema.events import CodeRange, Constraint, Events
 from fspn.schema.missing import is_missing
 
 SECONDS = 10.0
-GAP = 1e-9
+GAP = 2e-3
+"""A completion is called the best where none is more probable by more than this share."""
 CHUNK = 1024
 
 

@@ -358,7 +358,7 @@ def in_cells(domain: Domain, events: Events) -> Events:
 def _in_cells(variable: Variable, ranges: LineRanges) -> Constraint:
     cells = variable.cells
     assert cells is not None
-    if ranges.lower.size == 1 and not ranges.by_density[0]:
+    if cells.is_in_order and ranges.lower.size == 1 and not ranges.by_density[0]:
         return _one_range(variable, cells, ranges)
     weights = np.zeros((len(ranges), variable.size))
     for lower, upper in zip(ranges.lower.T, ranges.upper.T, strict=True):
@@ -376,9 +376,9 @@ def _in_cells(variable: Variable, ranges: LineRanges) -> Constraint:
 
 def _one_range(variable: Variable, cells: Cells, ranges: LineRanges) -> Constraint:
     """A single range without a detour over arrays: the most common question."""
-    first, last, first_share, last_share = cells.cells_in_range(
-        float(ranges.lower[0, 0]), float(ranges.upper[0, 0])
-    )
+    found = cells.cells_in_range(float(ranges.lower[0, 0]), float(ranges.upper[0, 0]))
+    assert found is not None
+    first, last, first_share, last_share = found
     missing = bool(ranges.missing[0]) and variable.missing is not None
     if first_share == last_share == 1.0 and not missing:
         return CodeRange(np.array([first]), np.array([last]))

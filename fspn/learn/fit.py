@@ -25,8 +25,10 @@ from fspn.learn.settings import (
 )
 from fspn.learn.slices import Slice
 from fspn.model.nodes import Node, Sum
+from fspn.schema.cells import OUTSIDE
 from fspn.schema.domain import Domain
 from fspn.schema.infer import infer_domain
+from fspn.schema.variable import Variable
 
 
 def learn_model(
@@ -110,7 +112,7 @@ def row_codes(domain: Domain, table: pd.DataFrame) -> list[np.ndarray]:
                 f"column {variable.name!r} is kept as reals by this preset, so that its leaves "
                 "cannot take new rows; fit the model anew on all rows"
             )
-        codes = variable.encode(table[variable.name])
+        codes = _nearest(variable, table[variable.name], variable.encode(table[variable.name]))
         wrong = np.flatnonzero(codes < 0)
         if len(wrong):
             value = table[variable.name].iloc[wrong[0]]
@@ -120,6 +122,18 @@ def row_codes(domain: Domain, table: pd.DataFrame) -> list[np.ndarray]:
             )
         columns.append(codes.astype(np.int64))
     return columns
+
+
+def _nearest(variable: Variable, column: pd.Series, codes: np.ndarray) -> np.ndarray:
+    """Numbers between or beyond the cells of a column count for the next cell, or the last."""
+    if variable.cells is None or not variable.is_ordered or variable.has_labels:
+        return codes
+    line = variable.places(column)
+    lost = np.flatnonzero((codes == OUTSIDE) & np.isfinite(line))
+    pieces = np.searchsorted(variable.cells.right, line[lost])
+    found = codes.copy()
+    found[lost] = variable.cells.cell_of_piece[np.minimum(pieces, len(variable.cells.right) - 1)]
+    return found
 
 
 def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:

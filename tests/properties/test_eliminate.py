@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fspn.model.eliminate.buckets
 from fspn.model.eliminate.branch import solve
 from fspn.model.eliminate.descend import Descent, random_choice
 from fspn.model.eliminate.elimination import Elimination
@@ -105,3 +107,14 @@ def test_samples_given_an_event(seed: int, width: int) -> None:
     np.add.at(counts, cells, 1)
     expected = n * table / table.sum()
     assert is_likely(counts.ravel(), expected.ravel())
+
+
+@given(seeds, widths)
+def test_batches_that_do_not_fit_are_halved(seed: int, width: int) -> None:
+    maker = ModelMaker(seed, width)
+    root, events = maker.model(), maker.events(16)
+    whole = Elimination(Tables(maker.sizes)).logs(root, events)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fspn.model.eliminate.buckets, "MAX_CELLS", 4**width)
+        halved = Elimination(Tables(maker.sizes)).logs(root, events)
+    np.testing.assert_allclose(np.exp(halved), np.exp(whole), atol=1e-12)

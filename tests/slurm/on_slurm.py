@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from submitit.core.utils import DelayedSubmission
 
 from experiments.records.rows import collect
 from experiments.records.tracking import tracker
@@ -103,12 +103,12 @@ class Trouble:
         self.results = home / "trouble"
         self.gate = home / "open"
         self.server = Server(home / "server", port=free_ports(1)[0])
-        self.environment = environment | self.server.client() if self._made() else environment
+        self.server.prepare()
+        self.environment = environment | self.server.client()
         self.started = []
-
-    def _made(self):
-        (self.home / "server").mkdir()
-        return True
+        slow = "{seed: [0, 1, 2, 3], model.sleeps: [2]}"
+        gated = f"{{seed: [4, 5], model.waits: [{self.gate}]}}"
+        self.stages = f"[{slow}, {gated}]"
 
     def start_server(self):
         command = [sys.executable, "-m", "experiments.server", "--folder", str(self.server.folder)]
@@ -125,19 +125,17 @@ class Trouble:
         wait_for(self.server.address, process, log)
         return process
 
-    def study(self, *overrides, results=None, executor="slurm"):
-        """The command: a first stage that works, a second one that waits for the gate."""
-        slow = "{seed: [0, 1, 2, 3], model.sleeps: [2]}"
-        gated = f"{{seed: [4, 5], model.waits: [{self.gate}]}}"
+    def study(self, *overrides, name="trouble", stages="", results=None, executor="slurm"):
+        """The command: by default a first stage that works, a second that waits for the gate."""
         kept = [o for o in OVERRIDES if not o.startswith(("search.", "model="))]
-        limits = ["executor.timeout_min=1", "executor.exclusive=false", "executor.mem_gb=1"]
+        limits = ["executor.timeout_min=2", "executor.exclusive=false", "executor.mem_gb=1"]
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "experiments.run", *kept, "model=independent"),
                 *("model.name=fragile", "model._target_=tests.experiments.tiny.Fragile"),
                 *("+model.sleeps=0", "+model.waits=''", "+search.grid.alpha=[0.1,1.0]"),
-                *("search=none", "study=trouble", f"results_dir={results or self.results}"),
-                f"plan={{stages: [{slow}, {gated}], report: false}}",
+                *("search=none", f"study={name}", f"results_dir={results or self.results}"),
+                f"plan={{stages: {stages or self.stages}, report: false}}",
                 *(f"executor={executor}", *(limits if executor == "slurm" else [])),
                 *overrides,
             ],
@@ -163,8 +161,6 @@ class Trouble:
 
 
 def _seed(path):
-    from submitit.core.utils import DelayedSubmission
-
     return DelayedSubmission.load(path).args[0].seed
 
 
@@ -241,12 +237,9 @@ def check_runs(trouble):
 
 
 def test_a_failed_job_fails_for_slurm_too(trouble):
-    shutil.rmtree(trouble.home / "server", ignore_errors=True)
-    process = trouble.study(
-        *("tracking=none", "+model.fails=true", "study=failing"),
-        "plan={stages: [{seed: [0]}], report: false}",
-    )
     before = set(trouble.slurm.states())
+    options = ("tracking=none", "+model.fails=true")
+    process = trouble.study(*options, name="failing", stages="[{seed: [0]}]")
     output, _ = process.communicate(timeout=240)
     assert process.returncode != 0
     assert "told to fail" in output

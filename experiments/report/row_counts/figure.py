@@ -40,10 +40,7 @@ def figure_row_counts(summary: pd.DataFrame, pooled: pd.DataFrame, folder: Path)
         axes[1].set_xlabel("rows that match")
         axes[2].set_xlabel("predicates")
         figure.tight_layout()
-        handles, names = axes[0].get_legend_handles_labels()
-        figure.legend(
-            handles, names, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=4, frameon=False
-        )
+        _legend(figure, axes[0])
         svg = save(figure, folder, "row_counts")
     return Picture("row_counts", "Row counts of real tables", CAPTION, svg)
 
@@ -73,6 +70,19 @@ def _dots(axis: Any, whole: pd.DataFrame) -> None:
     axis.set_ylim(len(datasets) - 0.5, -0.5)
     axis.grid(axis="y", linewidth=0.3)
     axis.axvline(1, color="#333333", linewidth=0.6)
+
+
+def _legend(figure: Any, axis: Any) -> None:
+    """The subject first, although it is drawn last, over the others."""
+    handles, names = axis.get_legend_handles_labels()
+    figure.legend(
+        handles[::-1],
+        names[::-1],
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        ncols=4,
+        frameon=False,
+    )
 
 
 def _by_error(whole: pd.DataFrame) -> list[str]:

@@ -19,9 +19,7 @@ from fspn.model.graph import elimination_order
 
 MAX_CHECKS = 4_000
 """Elimination orders that one climb may try."""
-ROUNDS = 6
-PERTURBED = 0.25
-"""The share of the variables that lose their parents before another climb."""
+SINGLE_PARENT = 64
 
 Parents = list[tuple[int, ...]]
 ScoredSets = list[dict[tuple[int, ...], float]]
@@ -33,11 +31,12 @@ def narrow_network(
     scores: LocalScores,
     max_cells: int,
     rng: np.random.Generator,
+    rounds: int,
 ) -> Parents:
     """The best-scoring network within the bound that is reached from some starts.
 
-    Every start is pruned to the bound and climbs; the best of them then loses the parents of a
-    few random variables and climbs again, several times.
+    Every start is pruned to the bound and climbs. The best of them then loses the parents of a
+    random variable and of those next to it and climbs again, several times.
 
     Arguments:
         starts: Parents per variable, within the bound or not.
@@ -45,23 +44,39 @@ def narrow_network(
         scores: Scores of further sets.
         max_cells: The bound.
         rng: For the variables that lose their parents.
+        rounds: How often that is done.
     """
     climber = _Climber(sets, scores, max_cells)
     found = [climber.climb(climber.pruned(start)) for start in starts]
     best = max(found, key=climber.total)
-    for _ in range(ROUNDS):
-        shaken = list(best)
-        for child in rng.permutation(len(sets))[: max(1, round(PERTURBED * len(sets)))]:
-            shaken[child] = ()
-        again = climber.climb(shaken)
-        if climber.total(again) > climber.total(best) + 1e-9:
-            best = again
+    score = climber.total(best)
+    for _ in range(rounds):
+        again = climber.climb(_shaken(best, rng))
+        if climber.total(again) > score + 1e-9:
+            best, score = again, climber.total(again)
     return best
 
 
+def _shaken(parents: Parents, rng: np.random.Generator) -> Parents:
+    """Without the edges into two random variables and into all that are next to them."""
+    chosen = set(rng.choice(len(parents), min(2, len(parents)), replace=False).tolist())
+    near = {p for v in chosen for p in parents[v]}
+    near |= {v for v, own in enumerate(parents) if chosen & set(own)}
+    return [() if v in chosen | near else own for v, own in enumerate(parents)]
+
+
 def is_narrow(parents: Sequence[tuple[int, ...]], sizes: Sequence[int], max_cells: int) -> bool:
-    """Whether no product on the way of the elimination order has more cells than the bound."""
-    return elimination_order(parents, sizes, max_cells)[1] <= max_cells
+    """Whether no product on the way of the elimination order has more cells than the bound.
+
+    The table of a single parent is read sparsely: it may have ``SINGLE_PARENT`` times as many, and
+    then so may the products.
+    """
+    singles = [sizes[v] * sizes[own[0]] for v, own in enumerate(parents) if len(own) == 1]
+    widest = max(singles, default=0)
+    bound = max(max_cells, widest) * (1 + 1e-9)
+    if widest > SINGLE_PARENT * max_cells:
+        return False
+    return elimination_order(parents, sizes, bound)[1] <= bound
 
 
 class _Climber:
@@ -113,7 +128,7 @@ class _Climber:
         cells = float(self.sizes[child])
         for parent in own:
             cells *= self.sizes[parent]
-        return cells <= self.max_cells
+        return cells <= self.max_cells * (SINGLE_PARENT if len(own) == 1 else 1)
 
     def pruned(self, parents: Parents) -> Parents:
         """Drop the cheapest edges until the network is narrow; how many is found by bisection."""

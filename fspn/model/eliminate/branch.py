@@ -11,19 +11,20 @@ dropped once its bound is no higher than the best completion found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
 import numpy as np
 
+from fspn.model.eliminate.boxes import BoxSearch
 from fspn.model.eliminate.chain import Chain
 from fspn.model.eliminate.descend import Columns, best_completions
 from fspn.model.eliminate.elimination import Elimination, Part
-from fspn.model.eliminate.evidence import is_single
-from fspn.model.eliminate.tables import Tables
+from fspn.model.eliminate.evidence import is_single, single_values
+from fspn.model.eliminate.tables import Tables, walk_all
 from fspn.model.leaves.base import log_of
-from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Sum, TableSplit, walk
+from fspn.model.nodes import Factorize, MultiLeaf, Product, Sum, TableSplit
 from fspn.schema.events import CodeRange, CodeWeights, Constraint, Events, RealPoint
 
 BATCH = 64
@@ -149,7 +150,7 @@ class _Branching:
                 return
             variable = self._next_variable(top, votes)
             if variable is None:
-                self.unresolved = max(self.unresolved, batch[0][0])
+                self._search_reals(fixed)
                 return
             self.order.append(variable)
         if len(self.levels) == depth + 1:
@@ -196,6 +197,21 @@ class _Branching:
         shares = np.exp(logs - logs.max())
         return {v: _disagreement(column, shares / shares.sum()) for v, column in columns.items()}
 
+    def _search_reals(self, fixed: Events) -> None:
+        """Only reals are left open: search them box by box, event by event."""
+        sizes = self.elimination.sizes
+        for entry in range(fixed.n):
+            event = fixed.take(np.array([entry]))
+            opened = self.elimination.open_variables(self.piece, event)
+            search = BoxSearch(self.elimination, self.piece, event, opened, self.deadline)
+            value, bound, point = search.run()
+            self.unresolved = max(self.unresolved, bound)
+            if value > self.best.log_value:
+                reals = {v: point[i : i + 1] for i, v in enumerate(opened)}
+                known = {v: event.constraints[v] for v in self.maxed if v not in reals}
+                codes = {v: single_values(c, sizes[v]) for v, c in known.items()}
+                self.best = Solution(value, np.inf, {**codes, **reals})
+
     def _next_variable(self, event: Events, votes: dict[int, float]) -> int | None:
         """The open coded variable about which components differ most, in scopes of sums first."""
         sizes = self.elimination.sizes
@@ -226,13 +242,3 @@ def fix_columns(events: Events, columns: Columns, sizes: Sequence[int]) -> Event
             constraint = CodeRange(codes, codes)
         events = events.with_constraint(v, constraint)
     return events
-
-
-def walk_all(part: Part, tables: Tables) -> Iterator[Node]:
-    """All nodes of a piece, those inside of multi-leaves too."""
-    roots = [part] if not isinstance(part, Chain) else list(part.parts)
-    for root in roots:
-        for node in walk(root):
-            yield node
-            if isinstance(node, MultiLeaf) and (inside := tables.inside(node)) is not None:
-                yield from walk_all(inside, tables)

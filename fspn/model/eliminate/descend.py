@@ -15,6 +15,7 @@ from fspn.model.eliminate.chain import Chain
 from fspn.model.eliminate.elimination import Elimination, Part
 from fspn.model.eliminate.leaf_factors import JointFactors, code_logs, weight_logs
 from fspn.model.eliminate.network import Eliminated
+from fspn.model.eliminate.semiring import TooWide
 from fspn.model.leaves import reals
 from fspn.model.leaves.base import log_of
 from fspn.model.leaves.independent import Independent
@@ -223,8 +224,24 @@ class Descent:
     # ------------------------------------------------------------------ chains of tables
 
     def _chain(self, chain: Chain, events: Events, rows: np.ndarray, which: np.ndarray) -> None:
-        eliminated = self.elimination.network.run(chain, events, ())[1] if chain.tables else None
-        self.go_on(chain, eliminated, events, rows, which)
+        try:
+            eliminated = (
+                self.elimination.network.run(chain, events, ())[1] if chain.tables else None
+            )
+        except TooWide:
+            if events.n == 1:
+                raise
+            self._halves(chain, events, rows, which)
+        else:
+            self.go_on(chain, eliminated, events, rows, which)
+
+    def _halves(self, chain: Chain, events: Events, rows: np.ndarray, which: np.ndarray) -> None:
+        """Half of the events after the other, where the tables of all of them do not fit."""
+        for half in np.array_split(np.unique(which), 2):
+            mine = np.isin(which, half)
+            if mine.any():
+                again = np.searchsorted(half, which[mine])
+                self._chain(chain, events.take(half), rows[mine], again)
 
     def go_on(
         self,

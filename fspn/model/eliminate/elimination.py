@@ -24,7 +24,7 @@ from fspn.model.eliminate.leaf_factors import (
     weight_logs,
 )
 from fspn.model.eliminate.network import NetworkElimination
-from fspn.model.eliminate.semiring import MAX_PRODUCT, SUM_PRODUCT, Semiring, log_sum
+from fspn.model.eliminate.semiring import MAX_PRODUCT, SUM_PRODUCT, Semiring, TooWide, log_sum
 from fspn.model.eliminate.tables import Tables
 from fspn.model.leaves.base import log_of
 from fspn.model.leaves.independent import Independent
@@ -54,8 +54,14 @@ class Elimination:
         return MAX_PRODUCT if variable in self.maxed else SUM_PRODUCT
 
     def logs(self, node: Part, events: Events) -> np.ndarray:
-        """One number per event, with all variables taken out."""
-        return np.broadcast_to(self.factor(node, events), (events.n,))
+        """One number per event, with all variables taken out; half at a time where too wide."""
+        try:
+            return np.broadcast_to(self.factor(node, events), (events.n,))
+        except TooWide:
+            if events.n <= 1:
+                raise
+            halves = np.array_split(np.arange(events.n), 2)
+            return np.concatenate([self.logs(node, events.take(half)) for half in halves])
 
     def factor(self, node: Part, events: Events, kept: Collection[int] = ()) -> np.ndarray:
         """The factor over the kept variables of a node, sorted: shape (n or 1, their sizes)."""

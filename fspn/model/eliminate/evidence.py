@@ -99,6 +99,15 @@ def is_single(constraint: Constraint) -> np.ndarray:
     return np.full(len(constraint), isinstance(constraint, RealPoint))
 
 
+def single_values(constraint: Constraint, size: int) -> np.ndarray:
+    """The one code (or real) of every event that fixes the variable."""
+    if isinstance(constraint, RealPoint):
+        return constraint.values
+    codes = read_evidence(constraint, size).codes
+    assert codes is not None
+    return codes
+
+
 def event_patterns(events: Events) -> list[np.ndarray]:
     """The events in groups that fix the same variables."""
     single = [is_single(constraint) for constraint in events.constraints.values()]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fspn.model.eliminate.buckets import MAX_CELLS, Plan, eliminate, make_plan
+from fspn.model.eliminate import buckets
+from fspn.model.eliminate.buckets import Plan, eliminate, make_plan
 from fspn.model.eliminate.chain import Chain
 from fspn.model.eliminate.evidence import Evidence, read_evidence
 from fspn.model.eliminate.semiring import Semiring
@@ -136,7 +137,7 @@ class NetworkElimination:
             assert logs is not None
             factors.append(logs)
         lengths = None
-        if layout.cells * events.n > MAX_CELLS or kept:
+        if layout.cells * events.n > buckets.MAX_CELLS or kept:
             lengths = {v: found.stop - found.start for v, found in evidence.items()}
         factors, answer = eliminate(layout.plan, factors, lengths, self.semiring_of)
         return self._whole(answer, kept, evidence), Eliminated(layout, factors, evidence)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from fspn.model.eliminate.buckets import check_cells
 from fspn.model.eliminate.chain import Chain, gather_chain
 from fspn.model.leaves.base import log_of
 from fspn.model.leaves.independent import Independent
-from fspn.model.nodes import Factorize, MultiLeaf, Node, TableSplit, UniLeaf, leaves_of
+from fspn.model.nodes import Factorize, MultiLeaf, Node, TableSplit, UniLeaf, leaves_of, walk
 from fspn.schema.events import Region
 
 if TYPE_CHECKING:
@@ -76,3 +76,13 @@ def _chain_of(node: Node) -> Chain:
         parts = zip(node.variables, node.dist.parts, strict=True)
         return Chain((), tuple(UniLeaf(v, dist) for v, dist in parts))
     return gather_chain(node)
+
+
+def walk_all(part: Node | Chain, tables: Tables) -> Iterator[Node]:
+    """All nodes of a piece, those inside of multi-leaves too."""
+    roots = [part] if not isinstance(part, Chain) else list(part.parts)
+    for root in roots:
+        for node in walk(root):
+            yield node
+            if isinstance(node, MultiLeaf) and (inside := tables.inside(node)) is not None:
+                yield from walk_all(inside, tables)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from fspn.model.leaves.base import Univariate
+from fspn.model.leaves.continuous import GaussianMixture
 from fspn.schema.events import RealPoint, RealRange
 
 BISECTIONS = 60
-GRID = 128
+GRID = 64
 GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 GOLDEN_STEPS = 45
 TAIL = 1e-13
@@ -60,6 +61,9 @@ def draw(
 
 def mode(dist: Univariate, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the density is highest in each interval, and its logarithm there."""
+    if isinstance(dist, GaussianMixture) and len(dist.weights) == 1:
+        top = np.clip(np.full(len(lower), dist.means[0]), lower, upper)
+        return top, np.where(lower <= upper, density(dist, top), -np.inf)
     low, high = ends(dist, lower, upper)
     candidates = _candidates(dist, low, high)
     best = density(dist, candidates).argmax(axis=1)
@@ -98,16 +102,17 @@ def support(dist: Univariate) -> tuple[float, float]:
 
 
 def _candidates(dist: Univariate, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Sorted points per interval: its ends, quantiles, an even grid and the family's knots."""
+    """Sorted points per interval: its ends, an even grid, and the family's knots or quantiles."""
     n, levels = len(low), (np.arange(GRID) + 0.5) / GRID
     even = low[:, None] + (high - low)[:, None] * levels
-    spaced = quantiles(
-        dist, np.repeat(low, GRID), np.repeat(high, GRID), np.tile(levels, n)
-    ).reshape(n, GRID)
-    inner = np.clip(np.tile(knots(dist), (n, 1)), low[:, None], high[:, None])
     # An interval is open below: the density there is that of the next value.
     first = np.nextafter(low, high)[:, None]
-    return np.sort(np.column_stack([first, even, spaced, np.maximum(inner, first), high]), axis=1)
+    peaks = np.tile(knots(dist), (n, 1))
+    if peaks.shape[1] == 0:
+        ends = np.repeat(low, GRID), np.repeat(high, GRID)
+        peaks = quantiles(dist, *ends, np.tile(levels, n)).reshape(n, GRID)
+    peaks = np.clip(peaks, first, high[:, None])
+    return np.sort(np.column_stack([first, even, peaks, high]), axis=1)
 
 
 def knots(dist: Univariate) -> np.ndarray:

@@ -1,13 +1,18 @@
 """Jobs through submitit: one code path for a cluster and for this machine."""
 
 import os
+import signal
 import stat
+import time
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_dir
 
-from experiments.records.rows import collect
+from experiments.records.locks import is_held
+from experiments.records.rows import Store, collect
 from experiments.study.cluster import Cluster, JobLost, Watched, _slurm_states
 from experiments.study.config import ConfigError, ModelConfig, SearchConfig, read_job
 from experiments.study.execute import _work_or_fail
@@ -33,8 +38,8 @@ def fragile(job, **params):
     return replace(job, model=ModelConfig("fragile", TARGET, params), search=SearchConfig())
 
 
-def local(minutes=5.0):
-    options = {"timeout_min": minutes, "signal_delay_s": 1}
+def local():
+    options = {"timeout_min": 5, "signal_delay_s": 1}
     return Cluster(ExecutorConfig("submitit_local", options), workers=3, poll_seconds=0.1)
 
 
@@ -55,12 +60,30 @@ def test_a_failed_job_costs_no_other_and_a_finished_one_is_not_submitted_again(j
 
 
 def test_a_job_over_its_time_limit_leaves_no_row(job):
+    """The signal that submitit sends before the limit, sent by hand while the model is fitted."""
     task = fragile(job, alpha=1.0, sleeps=600.0)
-    *_, ended = local(minutes=0.35).run(_work_or_fail, [task])
+    events = local().run(_work_or_fail, [task])
+    assert isinstance(next(events), Started)
+    locks = Store.of(job.results_dir, job.study).folder / "locks"
+    deadline = time.monotonic() + 120
+    while not any(is_held(path) for path in locks.glob("*.lock")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1.0)  # from the lock to the fit
+    for child in children(Ledger.of(task).read(task).job_id):
+        os.kill(child, signal.SIGUSR2)
+    ended = next(events)
     assert isinstance(ended.error, JobLost)
     assert "stopped by its time limit: raise executor.timeout_min" in str(ended.error)
     assert collect(job.results_dir).empty
     assert Ledger.of(task).read(task) is None
+
+
+def children(parent):
+    """The processes that the process `parent` started."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if path.read_text().rpartition(")")[2].split()[1] == parent:
+                yield int(path.parent.name)
 
 
 def test_a_study_that_was_left_is_taken_up_and_no_job_submitted_twice(job):

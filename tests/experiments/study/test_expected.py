@@ -17,10 +17,11 @@ def jobs_of(experiment, results):
     """The jobs of a study, as far as a clock looks at them."""
     given = [f"experiment={experiment}", f"results_dir={results}", "model=independent"]
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        (stage,) = read_plan(compose("config", overrides=given)).stages
+        plan = read_plan(compose("config", overrides=given))
         job = read_job(compose("config", overrides=[*given, "plan=null"]))
     return [
         replace(job, dataset=job.dataset | {"name": name}, model=replace(job.model, name=model))
+        for stage in plan.stages
         for model in stage["model"]
         for name in stage["dataset"]
     ]
@@ -63,8 +64,17 @@ def test_rows_of_this_machine_count_before_the_committed_ones(jobs, tmp_path):
 
 
 def test_another_studys_times_are_proportions_only(tmp_path):
-    few = jobs_of("smoke", tmp_path)
-    clock = clock_of(few, 1)
+    jobs = [replace(job, study="new") for job in jobs_of("reproduce", tmp_path)]
+    fast, slow = (
+        next(job for job in jobs if job.label == f"rdc_95/{model}/0")
+        for model in ("bn_tree", "mspn")
+    )
+    clock = clock_of([fast, slow], 1)
     assert clock.left() is None
-    clock.ended(few[0].title, 2.0)
-    assert clock.left() > 0
+    clock.ended(fast.title, 2.0)
+    assert 2.0 < clock.left() < 60.0
+
+
+def test_a_model_without_records_takes_no_trust_from_the_others(jobs):
+    new = replace(jobs[0], model=replace(jobs[0].model, name="brand_new"))
+    assert clock_of([*jobs, new], 2).left() == pytest.approx(clock_of(jobs, 2).left(), rel=0.2)

@@ -14,6 +14,7 @@ from fspn import FSPN, bn_to_fspn
 from fspn.convert import parse_bif
 from fspn.model.eliminate.semiring import TooWide
 from fspn.model.leaves.categorical import Categorical
+from fspn.model.leaves.continuous import GaussianMixture
 from fspn.model.nodes import Product, Sum, UniLeaf
 from fspn.schema.domain import Domain, Variable
 from tests.fspn.networks import SPRINKLER
@@ -224,3 +225,40 @@ class TestPredict:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             pd.testing.assert_frame_equal(mixed_model.predict(rows), rows)
+
+
+class TestReals:
+    """Densities of reals without cells, as the paper's recipe learns them."""
+
+    @staticmethod
+    def model(weights: list[float], means: list[list[float]], scales: list[float]) -> FSPN:
+        columns = tuple(Variable(f"x{i}", "continuous") for i in range(len(means[0])))
+        parts = [
+            Product(
+                tuple(
+                    UniLeaf(v, GaussianMixture(np.ones(1), np.array([mean]), np.array([scale])))
+                    for v, mean in enumerate(centre)
+                )
+            )
+            for centre, scale in zip(means, scales, strict=True)
+        ]
+        return FSPN.from_root(Domain(columns), Sum(np.array(weights), tuple(parts)))
+
+    def test_one_gaussian_peaks_at_its_mean(self) -> None:
+        part = UniLeaf(0, GaussianMixture(np.ones(1), np.array([3.0]), np.array([0.5])))
+        model = FSPN.from_root(Domain((Variable("x", "continuous"),)), part)
+        assert model.map()[0]["x"] == pytest.approx(3.0, abs=1e-6)
+        assert model.map({"x": (4.0, 9.0)})[0]["x"] == pytest.approx(4.0, abs=1e-6)
+
+    def test_a_sum_of_gaussians(self) -> None:
+        """Two near ones make the highest point, between their means, not the sharper third."""
+        model = self.model([0.35, 0.35, 0.3], [[0, 0], [1, 1], [6, 6]], [1.0, 1.0, 0.8])
+        found = model.map()
+        assert [found[0][c] for c in ("x0", "x1")] == pytest.approx([0.5, 0.5], abs=1e-3)
+        grid = np.linspace(-2, 8, 101)
+        rows = np.array(list(product(grid, grid)))
+        assert np.log(found[1]) >= model.score_samples(rows).max() - 1e-9
+        assert found.bound >= found[1]
+        assert np.log(found.bound / found[1]) < 2e-3
+        far = model.map({"x0": (4.0, 9.0)})
+        assert [far[0][c] for c in ("x0", "x1")] == pytest.approx([6.0, 6.0], abs=1e-3)

@@ -82,7 +82,7 @@ WHERE = [
 ]
 
 
-@pytest.mark.parametrize("where", WHERE, ids=str)
+@pytest.mark.parametrize("where", WHERE, ids=range(len(WHERE)))
 def test_a_dictionary_written_as_sql_means_the_same(table, database, where):
     text = write_condition(where)
     count = database.execute(f"SELECT count(*) FROM t WHERE {text}").fetchone()[0]
