@@ -49,7 +49,7 @@ class Questions:
     def _engine(self) -> Engine | None:
         """The compiled model; None where it cannot be compiled or its kernels are not yet."""
         engine = self._compiled
-        return engine if engine is None or engine.is_ready else None
+        return engine if engine is None or engine.was_ready or engine.is_ready else None
 
     def probability(self, event: Any = None, upper: Any = None, *, lower: Any = None) -> Any:
         """The probability of events.
@@ -64,9 +64,10 @@ class Questions:
         """
         self._check_fitted()
         lower = _one_of(event, lower, upper)
-        if upper is not None and self._engine is not None and self._engine.takes_boxes:
+        engine = None if upper is None else self._engine
+        if engine is not None and engine.takes_boxes:
             low, high, single = self._boxes(lower, upper)
-            logs = self._engine.box_log_probability(low, high)
+            logs = engine.box_log_probability(low, high)
             values = np.exp(logs, out=logs)
             return float(values[0]) if single else values
         events, single = self._events(lower if upper is None else (lower, upper))

@@ -23,6 +23,7 @@ Packed = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 _NO_WEIGHTS = np.zeros(1)
+_NO_EVENT, _FIRST_EVENT = np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
 
 
 class Engine:
@@ -48,14 +49,15 @@ class Engine:
         self._first = len(program.dense)
         self._buffers = self._new_buffers(self._first + FIRST_BUFFER)
         self._lock = RLock()
-        self._readiness: Readiness | None = Readiness(self._calls)
+        self._readiness, self.was_ready = Readiness(self._calls), False
 
     @property
     def is_ready(self) -> bool:
         """Whether the kernels are compiled; where they are not, that is under way."""
-        if self._readiness is not None and self._readiness.check():
-            self._readiness = None
-        return self._readiness is None
+        if self.was_ready:
+            return True
+        self.was_ready = self._readiness.check()
+        return self.was_ready
 
     def compile_kernels(self) -> None:
         """Compile all that this engine may call, now."""
@@ -98,7 +100,10 @@ class Engine:
         Codes may be out of range; :meth:`run` cuts them.
         """
         sizes = self.program.sizes
-        lower, upper, places = (np.repeat(side, events.n, axis=0) for side in self._free)
+        one = events.n == 1
+        lower, upper, places = (
+            side.copy() if one else np.repeat(side, events.n, axis=0) for side in self._free
+        )
         weights: list[np.ndarray] = []
         used = len(_NO_WEIGHTS)
         for v, constraint in events.constraints.items():
@@ -106,7 +111,8 @@ class Engine:
                 lower[:, v], upper[:, v] = constraint.lower, constraint.upper
             elif isinstance(constraint, CodeWeights):
                 values = constraint.weights(int(sizes[v]))
-                partly = _tighten(values, lower[:, v], upper[:, v])
+                tighten = _tighten_one if one else _tighten
+                partly = tighten(values, lower[:, v], upper[:, v])
                 weights.append(values[partly].ravel())
                 places[partly, v] = used + np.arange(len(partly)) * int(sizes[v])
                 used += weights[-1].size
@@ -211,6 +217,16 @@ def _is_run(values: np.ndarray) -> bool:
         bool(np.array_equal(values, np.arange(len(values)) + values[0]))
         and float(values[0]).is_integer()
     )
+
+
+def _tighten_one(weights: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """What :func:`_tighten` does, for one event: few calls, since each takes as long as a sum."""
+    codes = weights[0].nonzero()[0]
+    if not len(codes):
+        lower[0], upper[0] = 1, 0
+        return _NO_EVENT
+    lower[0], upper[0] = codes[0], codes[-1]
+    return _NO_EVENT if weights[0].sum() == codes[-1] - codes[0] + 1 else _FIRST_EVENT
 
 
 def _tighten(weights: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
