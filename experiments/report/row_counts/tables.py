@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.report.row_counts.names import SUBJECT, in_order, label
+from experiments.report.row_counts.names import LABELS, SUBJECT, in_order, label
 from experiments.report.row_counts.summary import ALL
 from experiments.report.tables.writing import Cell, Table, number, text
 
@@ -55,7 +55,9 @@ def _line(
 def wins_table(summary: pd.DataFrame) -> Table:
     """Per estimator, on how many tables it has the lowest quantile (ties count for all)."""
     whole = summary[(summary["group"] == ALL) & (summary["status"] == "ok")]
-    datasets = _datasets(whole)
+    rivals = whole.groupby("dataset")["model"].nunique()
+    datasets = [name for name in _datasets(whole) if rivals[name] > 1]
+    whole = whole[whole["dataset"].isin(datasets)]
     lines = []
     for model in in_order(set(whole["model"])):
         counts = [_wins(whole, model, key, datasets) for key in MEASURES]
@@ -134,7 +136,13 @@ def _datasets(whole: pd.DataFrame) -> list[str]:
 
 def _gaps(whole: pd.DataFrame) -> list[str]:
     lost = whole[whole["status"] != "ok"]
-    return [
+    found = [
         f"{row['dataset']}, {label(row['model'])}: {row['status']} ({row['error']})"
         for row in lost.to_dict("records")
     ]
+    for dataset in _datasets(whole):
+        there = set(whole.loc[whole["dataset"] == dataset, "model"])
+        absent = [label(model) for model in LABELS if model not in there]
+        if absent:
+            found.append(f"{dataset}: not run yet: {', '.join(absent)}")
+    return found
