@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, isnan
 
 import numpy as np
 from numba import prange
@@ -13,6 +13,7 @@ from fspn.engine.code_kernels import codes_of_box
 from fspn.engine.dense_kernels import new_dense_state
 from fspn.engine.kernels import compiled, kernel, new_state
 from fspn.engine.memo_kernels import new_memory
+from fspn.engine.region_kernels import new_room, run_regions
 from fspn.engine.tree_kernels import FRAME, evaluate
 
 CHUNK = 16
@@ -20,8 +21,8 @@ CHUNK = 16
 
 @compiled()
 def new_workspace(m, depth):
-    """What :func:`fspn.engine.tree_kernels.evaluate` writes to, apart from the buffer."""
-    return (
+    """What the kernels of trees and of regions write to, apart from the buffer."""
+    tree = (
         np.zeros(m, dtype=np.bool_),
         np.empty((depth[0], FRAME), dtype=np.int64),
         np.empty((depth[0], 2)),
@@ -30,6 +31,7 @@ def new_workspace(m, depth):
         *new_dense_state(depth[2]),
         *new_memory(depth[3]),
     )
+    return tree, new_room(m, depth[5]), depth
 
 
 @kernel()
@@ -40,10 +42,20 @@ def _answer(program, low, high, w, weights, sizes, n, buffer, first, workspace, 
     evaluates, so that all of an evaluation can be inlined here: arrays as arguments cost more than
     many an event.
     """
+    tree, room, depth = workspace
+    by_regions = depth[4] >= 0 and program[0] == depth[6]
     for q in range(n):
+        if by_regions:
+            value = run_regions(
+                depth[4], program[1], program[2], program[3], low[q], high[q],
+                w[min(q, len(w) - 1)], weights, sizes, *room,
+            )  # fmt: skip
+            if not isnan(value):
+                out[start + q] = value
+                continue
         value, need = evaluate(
             *program, low[q], high[q], w[min(q, len(w) - 1)], weights, sizes,
-            buffer, first, *workspace,
+            buffer, first, *tree,
         )  # fmt: skip
         if need > 0:
             return need

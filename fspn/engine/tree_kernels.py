@@ -37,7 +37,7 @@ def _constrained(node, ints, lo, hi, w, sizes):
 
 
 @kernel()
-def _range_mass(pmf, cumulative, low, high, w, weights, numbers):
+def range_mass(pmf, cumulative, low, high, w, weights, numbers):
     """The probability of a range of codes, weighted where the event has weights."""
     if low > high:
         return 0.0
@@ -52,23 +52,33 @@ def _range_mass(pmf, cumulative, low, high, w, weights, numbers):
 
 
 @kernel()
-def _joint(node, ints, tables, numbers, lo, hi, w, weights):
+def _fewest_rows(node, ints, tables, lo, hi):
+    """The rows of a sparse joint table that one variable's range leaves, the fewest of any.
+
+    Returns where the order of the rows by that variable stands (-1: as they are), from, to.
+    """
+    n, variables, n_rows, index = ints[node + 3], ints[node + 4], ints[node + 5], ints[node + 10]
+    order, start, end = -1, 0, n_rows
+    for j in range(n if index >= 0 else 0):
+        v, starts = ints[variables + j], ints[index + 2 * j]
+        if lo[v] > hi[v]:
+            return -1, 0, 0
+        low, high = tables[starts + lo[v]], tables[starts + hi[v] + 1]
+        if high - low < end - start:
+            order, start, end = ints[index + 2 * j + 1], low, high
+    return order, start, end
+
+
+@kernel()
+def joint_mass(node, ints, tables, numbers, lo, hi, w, weights):
     """A sparse joint table plus its product term."""
     n, variables = ints[node + 3], ints[node + 4]
-    n_rows, rows, shares = ints[node + 5], ints[node + 6], ints[node + 7]
+    rows, shares = ints[node + 6], ints[node + 7]
     epsilon, marginals = numbers[ints[node + 8]], ints[node + 9]
-    first = ints[variables]
-    start, end = 0, n_rows
-    while start < end:
-        middle = (start + end) >> 1
-        if tables[rows + middle * n] < lo[first]:
-            start = middle + 1
-        else:
-            end = middle
+    order, start, end = _fewest_rows(node, ints, tables, lo, hi)
     mass = 0.0
-    for r in range(start, n_rows):
-        if tables[rows + r * n] > hi[first]:
-            break
+    for i in range(start, end):
+        r = i if order < 0 else tables[order + i]
         share = numbers[shares + r]
         for j in range(n):
             v, x = ints[variables + j], tables[rows + r * n + j]
@@ -81,9 +91,8 @@ def _joint(node, ints, tables, numbers, lo, hi, w, weights):
     spread = 1.0
     for j in range(n):
         v, m = ints[variables + j], marginals + 2 * j
-        spread *= _range_mass(ints[m], ints[m + 1], lo[v], hi[v], w[v], weights, numbers)
-    total = (1.0 - epsilon) * mass + epsilon * spread
-    return log(total) if total > 0 else -np.inf
+        spread *= range_mass(ints[m], ints[m + 1], lo[v], hi[v], w[v], weights, numbers)
+    return (1.0 - epsilon) * mass + epsilon * spread
 
 
 # A frame of the evaluation stack: the node, how far it has come, the top of the saved sides and of
@@ -169,9 +178,10 @@ def _enter_block(frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer,
 @kernel()
 def _leaf(node, ints, tables, numbers, lo, hi, w, weights):
     if ints[node] != UNI_LEAF:
-        return _joint(node, ints, tables, numbers, lo, hi, w, weights)
-    v = ints[node + 3]
-    p = _range_mass(ints[node + 5], ints[node + 6], lo[v], hi[v], w[v], weights, numbers)
+        p = joint_mass(node, ints, tables, numbers, lo, hi, w, weights)
+    else:
+        v = ints[node + 3]
+        p = range_mass(ints[node + 5], ints[node + 6], lo[v], hi[v], w[v], weights, numbers)
     return log(p) if p > 0 else -np.inf
 
 
@@ -186,7 +196,7 @@ def _leaves(node, step, ints, numbers, lo, hi, w, weights, sizes):
         v, pmf = np.uintp(ints[np.uintp(leaf + 3)]), ints[np.uintp(leaf + 5)]
         low, high = lo[v], hi[v]
         if (w[v] >= 0) | ((low != high) & ((low > 0) | (high < sizes[v] - 1))):
-            p = _range_mass(pmf, ints[leaf + 6], low, high, w[v], weights, numbers)
+            p = range_mass(pmf, ints[leaf + 6], low, high, w[v], weights, numbers)
         else:
             # Which leaves are free changes from event to event: no branch between them and points.
             p = numbers[np.uintp(pmf + low if low == high else ONE)]
@@ -258,7 +268,7 @@ def evaluate(
             left = ints[node + 3]
             if step == 0:
                 right = (ints[node + 4], ints[node + 5])
-                if not _scope_constrained(right[0], right[1], ints, lo, hi, w, sizes):
+                if not scope_constrained(right[0], right[1], ints, lo, hi, w, sizes):
                     frame[NODE] = left
                     continue
                 own[0], frame[BOX], frame[STEP] = -np.inf, 0, 1
@@ -325,7 +335,8 @@ def evaluate(
 
 
 @kernel()
-def _scope_constrained(n, scope, ints, lo, hi, w, sizes):
+def scope_constrained(n, scope, ints, lo, hi, w, sizes):
+    """Whether the event says anything about some variables."""
     for s in range(scope, scope + n):
         v = ints[s]
         if lo[v] > 0 or hi[v] < sizes[v] - 1 or w[v] >= 0:
