@@ -10,10 +10,10 @@ PYTEST_WORKERS ?= 2
 export MLFLOW_DISABLE_TELEMETRY := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types format reproduce smoke thresholds table1 report bench ui clean
+.PHONY: help setup test slurm-test lint types format reproduce smoke thresholds table1 tables report bench ui clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 setup: $(STAMP)  ## Create .venv with every pinned dependency (no-op when up to date)
 
@@ -29,6 +29,9 @@ $(STAMP): requirements.txt requirements-spflow.txt pyproject.toml
 
 test: setup lint types  ## Lint, types and all tests
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS)
+
+slurm-test: setup  ## A study on a real Slurm of this machine (root, slurm-wlm, munge), while things are killed
+	$(BIN)/python -m pytest tests/slurm/on_slurm.py
 
 lint: setup
 	$(BIN)/ruff check .
@@ -52,6 +55,10 @@ thresholds: setup  ## FSPN over the tau_low x tau_high grid
 
 table1: setup  ## The paper's Table 1: 20 real benchmarks x eight models, then the report
 	$(BIN)/python -m experiments.run experiment=table1
+
+tables: setup  ## Real tables: row counts by FSPN beside PostgreSQL, DuckDB, samples and other models
+	$(BIN)/python -m experiments.run experiment=tables
+	$(BIN)/python -m experiments.report.row_counts
 
 report: setup  ## Figures, tables and page from the recorded rows, without training
 	$(BIN)/python -m experiments.report

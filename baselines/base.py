@@ -32,7 +32,7 @@ Point = Mapping[str, Hashable]
 
 
 class Answering(Protocol):
-    """What a message about a model says of it."""
+    """What an error says about a model."""
 
     name: ClassVar[str]
     engine: str
@@ -43,7 +43,7 @@ class UnsupportedQuery(ValueError):
     """A question that the model cannot answer."""
 
     def __init__(self, model: Answering, question: str) -> None:
-        can = ", ".join(sorted(model.answers))
+        can = ", ".join(sorted(model.answers)) or "nothing of the kind"
         super().__init__(
             f"{model.name} ({model.engine}) cannot answer {question}; it answers: {can}"
         )
@@ -194,6 +194,13 @@ class DensityModel(ABC):
     def footprint(self) -> Footprint:
         """How large the fitted model is."""
         return self._footprint()
+
+    def expectation(self, weights: Mapping[int, np.ndarray]) -> float:
+        r"""\(E[\prod_i w_i(X_i)]\) for weights of the codes of some columns, each in [0, 1].
+
+        The probability of a set of codes per column, or of shares of them.
+        """
+        raise UnsupportedQuery(self, "expectations of weights")
 
     @property
     def n_nodes(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -40,6 +41,10 @@ class Independent(DensityModel):
         for i, cumulative in enumerate(self._cumulative):
             result *= cumulative[last[:, i] + 1] - cumulative[first[:, i]]
         return result
+
+    def expectation(self, weights: Mapping[int, np.ndarray]) -> float:
+        """The product of the columns' own expectations."""
+        return float(np.prod([self.marginals[i] @ w for i, w in weights.items()]))
 
     def _table(self, target: tuple[int, ...], given: np.ndarray) -> np.ndarray:
         table = np.ones(())

@@ -5,7 +5,8 @@
 
 Every result is appended to `results/published.csv` as it comes, so that a run may be ended at any
 time; what is recorded is not run again unless `--force` is given. Settings are those of
-`conf/published/<model>.yaml`; no test value takes part in any choice.
+`conf/published/<model>.yaml`, others come by `--set`; of several results of one model on one
+benchmark the best on the validation rows counts, no test value takes part in any choice.
 """
 
 from __future__ import annotations
@@ -91,10 +92,11 @@ def record(found: Found) -> None:
 
 
 def recorded() -> pd.DataFrame:
-    """The last result of every model and benchmark."""
+    """Of every model and benchmark the result with the highest validation likelihood."""
     if not RECORD.exists():
         return pd.DataFrame(columns=[f.name for f in fields(Found)])
-    return pd.read_csv(RECORD).drop_duplicates(["model", "dataset"], keep="last")
+    rows = pd.read_csv(RECORD).sort_values("valid_ll", kind="stable")
+    return rows.drop_duplicates(["model", "dataset"], keep="last")
 
 
 def table(rows: pd.DataFrame) -> str:

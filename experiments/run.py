@@ -37,7 +37,10 @@ def main() -> None:
     def run(config: DictConfig) -> None:
         run_composed(config, sweep)
 
-    run()
+    try:
+        run()
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def run_composed(config: DictConfig, sweep: Sweep) -> None:

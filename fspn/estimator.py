@@ -10,21 +10,22 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, DensityMixin
 
-from fspn.ask.methods import Questions
+from fspn.ask.describe import Description, describe
+from fspn.ask.questions import AllQuestions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
-from fspn.engine.interpret import Interpreter
-from fspn.learn.fit import learn_model, plain_params
+from fspn.learn.fit import learn_model, plain_params, row_codes
 from fspn.learn.settings import preset_of, thresholds_of
 from fspn.model.counting import Census, census
 from fspn.model.nodes import Node, count_parameters
 from fspn.model.size import size_bytes
 from fspn.schema.domain import Domain, as_table
+from fspn.schema.events import Events
 
 Domains = Mapping[Hashable, Iterable[Any]] | Sequence[Iterable[Any] | None] | None
 
 
-class FSPN(Questions, DensityMixin, BaseEstimator):
+class FSPN(AllQuestions, DensityMixin, BaseEstimator):
     r"""A factorize-split-sum-product network over the columns of a table.
 
     .. math:: \Pr(X) = \Pr(W) \cdot \Pr(H \mid W)
@@ -50,12 +51,12 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         n_clusters: Children of a sum node; 1 = no sum nodes.
         max_parents: Conditioning variables per table, at most. None = 4, and 8 where all columns
             have two values.
-        max_cells: Cells of an intermediate result of a query on tables, at most. None = 2,000,000,
+        max_cells: Cells of an intermediate result of a query on tables, at most. None = 300,000,
             and 4,096 where all columns have two values.
         max_bins: Cells of a column, at most; a column of no more values has one cell per value.
-            None = 100 values, and 64 cells for reals and for columns of more values.
-        n_components: Children of the root sum node, learned by EM, where all columns have two
-            values; None = chosen on held-out rows.
+            None = 128 values, and 64 cells for reals and for columns of more values.
+        n_components: Children of the root sum node, learned by EM (fewer where a child is left
+            with too few rows); None = chosen by evidence and held-out rows.
         offsets: Whether a table may be an integer combination of its parents plus noise; never
             in the paper's preset.
         kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"boolean"``,
@@ -136,6 +137,29 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         table = as_table(X)
         domain, root = learn_model(table, domains, self.get_params(deep=False))
         self._adopt(domain, root, as_frame=isinstance(X, pd.DataFrame))
+        self.n_rows_ = len(table)
+        return self
+
+    def update(self, X: Any) -> FSPN:
+        """Let the parameters follow new rows; structure, cells and smoothing stay as they are.
+
+        Counts of the new rows are added to those of the rows before, so that the order of rows
+        does not matter where there is no sum node. A number between or beyond the cells of its
+        column counts for the nearest; any other value that the model has no cell for is an error:
+        name values to come with ``fit(X, domains={...})``.
+
+        Arguments:
+            X: The new rows, with the columns of the training table.
+        """
+        self._check_fitted()
+        if not self.n_rows_:
+            raise ValueError("this model does not know how many rows it stands for; fit it anew")
+        from fspn.learn.update import add_rows
+
+        columns = row_codes(self.domain_, as_table(X, self.domain_.names))
+        root = add_rows(self.root_, columns, self.n_rows_)
+        self._adopt(self.domain_, root, self.as_frame_)
+        self.n_rows_ += len(columns[0])
         return self
 
     @classmethod
@@ -143,6 +167,7 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         """A fitted model from nodes, built by hand or converted."""
         model = cls(**params)
         model._adopt(domain, root, as_frame=True)
+        model.n_rows_ = 0
         return model
 
     def _adopt(self, domain: Domain, root: Node, as_frame: bool) -> None:
@@ -167,7 +192,6 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
             self._compiled: Engine | None = Engine(program, self.domain_, self.n_jobs)
         except NotCompilable:
             self._compiled = None
-        self._interpreter = Interpreter(self.root_, [v.size for v in self.domain_.variables])
 
     def compile_kernels(self) -> FSPN:
         """Compile what answers questions now, rather than beside the first of them.
@@ -180,7 +204,7 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        rebuilt = ("_compiled", "_interpreter")
+        rebuilt = ("_compiled", "_tables")
         return {k: v for k, v in super().__getstate__().items() if k not in rebuilt}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -231,7 +255,8 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
 
         self._check_fitted()
         params = plain_params(self.get_params(deep=False))
-        save_model(path, self.domain_, self.root_, {**params, "as_frame_": self.as_frame_})
+        facts = {"as_frame_": self.as_frame_, "n_rows_": self.n_rows_}
+        save_model(path, self.domain_, self.root_, {**params, **facts})
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> FSPN:
@@ -240,9 +265,11 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
 
         domain, root, params = load_model(path)
         as_frame = bool(params.pop("as_frame_", True))
+        n_rows = int(params.pop("n_rows_", 0))
         known = {k: v for k, v in params.items() if k in cls._get_param_names()}
         model = cls(**known)
         model._adopt(domain, root, as_frame)
+        model.n_rows_ = n_rows
         return model
 
     @property
@@ -250,6 +277,17 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
         """tau_low and tau_high as they were used."""
         params = self.get_params(deep=False)
         return thresholds_of(params, preset_of(params["preset"]))
+
+    def describe(self) -> Description:
+        """Kinds of nodes, parameters, columns and the strongest dependences, to be printed."""
+        self._check_fitted()
+        free = Events(1, {})
+        return describe(
+            self.root_,
+            self.domain_,
+            self.size_bytes_,
+            lambda v, u: self._joint_table([v, u], free),
+        )
 
     @property
     def n_nodes_(self) -> int:
@@ -264,9 +302,9 @@ class FSPN(Questions, DensityMixin, BaseEstimator):
     @property
     def compiled_bytes_(self) -> int:
         """The bytes of the compiled form; 0 where the model is answered by the reference."""
-        if self._engine is None:
+        if self._compiled is None:
             return 0
-        program = self._engine.program
+        program = self._compiled.program
         return sum(array.nbytes for array in (*program.pools, program.dense))
 
     @property

@@ -35,6 +35,8 @@ def is_cached(kernel: Any, arguments: Sequence[Any]) -> bool:
     if signature in kernel.overloads:
         return True
     cache = kernel._cache
+    if not hasattr(cache, "_cache_file"):
+        return False
     key = cache._index_key(signature, kernel.targetctx.codegen())
     return key in cache._cache_file._load_index()
 

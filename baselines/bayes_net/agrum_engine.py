@@ -10,6 +10,7 @@ on four. The ratio is taken because P(e) can be shared by a batch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,12 @@ class AgrumEngine:
         """P(first <= X <= last) by 0/1 likelihood vectors as soft evidence."""
         bounds = zip(first, last, strict=True)
         return np.array([self._event(self._interval(a, b)) for a, b in bounds])
+
+    def expectation(self, weights: Mapping[int, np.ndarray]) -> float:
+        """The expected product of weights of codes, as soft evidence."""
+        if not all(w.any() for w in weights.values()):
+            return 0.0
+        return self._event({i: w.tolist() for i, w in weights.items()})
 
     def table(self, target: tuple[int, ...], given: np.ndarray) -> np.ndarray:
         """P(targets | given), one axis per target, in the order asked."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -86,6 +87,12 @@ class BayesNet(DensityModel):
 
     def _boxes(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         return self._infer.boxes(first, last)
+
+    def expectation(self, weights: Mapping[int, np.ndarray]) -> float:
+        """By the exact engine only: loopy propagation has no probability of evidence."""
+        if not isinstance(self._infer, AgrumEngine):
+            return super().expectation(weights)
+        return self._infer.expectation(weights)
 
     def _table(self, target: tuple[int, ...], given: np.ndarray) -> np.ndarray:
         table = self._infer.table(target, given)

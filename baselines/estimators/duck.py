@@ -26,6 +26,7 @@ class DuckDB(Estimator):
     """
 
     name: ClassVar[str] = "duckdb"
+    in_process = False
 
     def __init__(self) -> None:
         try:

@@ -31,6 +31,7 @@ class Postgres(Estimator):
     """
 
     name: ClassVar[str] = "postgres"
+    in_process = False
     engine = "PostgreSQL EXPLAIN"
 
     def __init__(

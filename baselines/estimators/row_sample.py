@@ -10,15 +10,14 @@ import numpy as np
 import pandas as pd
 
 from baselines.base import Footprint
-from baselines.estimators.base import Estimator, Question
-from fspn.sql import Condition, read_condition
+from baselines.estimators.base import Estimator, Question, condition_of
 
 
 class RowSample(Estimator):
     r"""\(\hat s = \frac{1}{n} \sum_{r \in \text{sample}} [r \models c]\).
 
-    Its size is that of the rows in packed codes, \(\lceil \log_2 d_i \rceil\) bits per column (as
-    for all models, names and domains are not counted).
+    Its size is that of the rows in packed codes, \(\lceil \log_2 d_i \rceil\) bits per column;
+    names and domains are not counted, as for all models.
 
     Arguments:
         share: share of the rows that is kept.
@@ -49,15 +48,9 @@ class RowSample(Estimator):
     def selectivity(self, questions: Sequence[Question]) -> np.ndarray:
         """The share of the sample for which each condition holds."""
         n = len(self._sample)
-        return np.array([_condition(each).count(self._sample) / n for each in questions])
+        return np.array([condition_of(each).count(self._sample) / n for each in questions])
 
     @property
     def footprint(self) -> Footprint:
         """One node, no parameters, the bytes of the rows."""
         return Footprint(1, 0, self._bytes)
-
-
-def _condition(question: Question) -> Condition:
-    if isinstance(question, str):
-        return read_condition(question)
-    return Condition.of_question(question)

@@ -19,7 +19,7 @@ class FSPNModel(Compiled):
         min_rows: Slices of fewer rows are not partitioned any further.
         alpha: Strength of the smoothing.
         max_parents: Conditioning variables per table, at most.
-        n_components: Children of the root sum node, where all columns have two values.
+        n_components: Children of the root sum node.
         oracle: The independence oracle.
         group: How a highly correlated group is modelled.
         offsets: Whether a table may be an integer combination of its parents plus noise.

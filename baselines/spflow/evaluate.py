@@ -7,7 +7,7 @@ in arrays. One question is one pass over a batch of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,15 @@ class SpflowEvaluator:
             return cumulative[last[:, column] + 1] - cumulative[first[:, column]]
 
         return self._evaluate(leaf, self._sum, _product, first=first, last=last)
+
+    def expectation(self, weights: Mapping[int, np.ndarray]) -> float:
+        """The expected product of weights of codes: every leaf gives its own."""
+
+        def leaf(node: Any, _rows: np.ndarray, **_: Any) -> np.ndarray:
+            asked = weights.get(self._column[node.id])
+            return np.array([1.0 if asked is None else self._density[node.id] @ asked])
+
+        return float(self._evaluate(leaf, self._sum, _product, _rows=np.zeros(1))[0])
 
     def log_points(self, codes: np.ndarray) -> np.ndarray:
         """Log-probabilities of complete rows."""

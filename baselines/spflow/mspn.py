@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,6 +53,13 @@ class SpflowModel(DensityModel):
 
     def _boxes(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         return self._evaluator.boxes(first[:, self._varying], last[:, self._varying])
+
+    def expectation(self, weights: Mapping[int, np.ndarray]) -> float:
+        """Columns with a single value count by their weight."""
+        position = {int(c): k for k, c in enumerate(self._varying)}
+        inner = {position[i]: w for i, w in weights.items() if i in position}
+        fixed = [float(w[0]) for i, w in weights.items() if i not in position]
+        return float(np.prod(fixed)) * self._evaluator.expectation(inner)
 
     def _table(self, target: tuple[int, ...], given: np.ndarray) -> np.ndarray:
         position = {int(c): k for k, c in enumerate(self._varying)}

@@ -178,7 +178,8 @@ class _GraphWriter:
         self.above: list[int] = []
         self.table: list[int] = []
         self.children: list[list[int]] = []
-        self.weights: list[list[float]] = []
+        self.choice: list[int] = []
+        self.weights: list[float] = []
         self.tables: dict[tuple[int, int], int] = {}
 
     def write(self, root: Key) -> None:
@@ -217,7 +218,10 @@ class _GraphWriter:
         ):
             column.append(value)
         self.children.append(below)
-        self.weights.append(weights)
+        states = int(self.builder.cards[self.above[-1]]) if kind == "g" else 0
+        for weight in weights:
+            self.choice.append(len(self.weights) if states else -1)
+            self.weights.extend([weight] * states)
 
     def finish(self) -> Graph:
         cards = self.builder.cards.astype(np.int64)
@@ -231,7 +235,8 @@ class _GraphWriter:
             np.array(self.table, dtype=np.int64),
             np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
             np.array([c for below in self.children for c in below], dtype=np.int64),
-            np.array([w for own in self.weights for w in own]),
+            np.array(self.choice, dtype=np.int64),
+            np.array(self.weights, dtype=np.float64),
             pairs,
             np.concatenate(([0], np.cumsum(cells))).astype(np.int64),
             cards,

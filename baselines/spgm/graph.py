@@ -1,13 +1,14 @@
 r"""What an SPGM is: variable nodes, product nodes and sum nodes in one acyclic graph.
 
 A *variable node* of X stands for \(P(x \mid y) \prod_c c(x)\), Y being the variable node above it;
-a sum node mixes alternatives, a product node multiplies them. All of them are functions of the
-value of the nearest variable node above, so a node may be shared by every place below the same
-variable. The chain a - b - c with the edge a - c inserted, b - c being the strongest pair:
+a sum node mixes alternatives, a product node multiplies them. All of them, and the weights of a sum
+node, are functions of the value of the nearest variable node above, so a node may be shared by
+every place below the same variable. The chain a - b - c - d with the edge a - c inserted, whose
+loop is opened at a - b instead:
 
               a
               |
-              +            w1 P(a) P(b|a) P(c|b) P(d|c)  +  w2 P(a) P(c|a) P(b|c) P(d|c)
+              +            w1(a) P(a) P(b|a) P(c|b) P(d|c)  +  w2(a) P(a) P(c|a) P(b|c) P(d|c)
             /   \
         b | a   c | a
           |      /  \
@@ -21,6 +22,7 @@ Alternatives multiply: L loops that do not touch stand for \(2^L\) trees in O(L)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -38,7 +40,8 @@ class Graph:
         table: The table of a variable node.
         bounds: Where the children of each node begin; one more than nodes.
         children: All children.
-        first_weights: Weight of each child of a sum node to begin with, 1 elsewhere.
+        choice: Where the weights of a sum node's child begin, one per value above; else -1.
+        first_weights: All these weights to begin with.
         pairs: The columns (above, variable) of each table: tables are shared.
         place: Where the cells of each table begin; one more than tables.
         cards: Domain sizes.
@@ -50,6 +53,7 @@ class Graph:
     table: np.ndarray
     bounds: np.ndarray
     children: np.ndarray
+    choice: np.ndarray
     first_weights: np.ndarray
     pairs: np.ndarray
     place: np.ndarray
@@ -74,39 +78,51 @@ class Spgm:
     Arguments:
         graph: The structure.
         logs: Logarithms of the cells of all tables.
-        log_weights: Logarithms of the weights, one per child (0 where the parent is no sum).
+        log_weights: Logarithms of the weights of the sum nodes.
     """
 
     graph: Graph
     logs: np.ndarray
     log_weights: np.ndarray
 
+    @cached_property
+    def probabilities(self) -> np.ndarray:
+        """The cells of all tables."""
+        return np.exp(self.logs)
+
     @classmethod
     def fitted(cls, graph: Graph, counts: np.ndarray, weights: np.ndarray, prior: float) -> Spgm:
-        r"""Tables \((N(u, x) + \epsilon N) / \dots\) and weights from (expected) counts.
+        r"""Tables \((N(u, x) + 4 \epsilon N / c) / \dots\) and weights from (expected) counts.
+
+        c is the number of cells of the table and N the sum of its own counts, so that a rarely
+        chosen path is not flattened.
 
         Arguments:
             graph: The structure.
             counts: Cells of all tables, flat.
-            weights: One per child of a node; those of each sum node are divided by their sum.
-            prior: \(\epsilon\), a share of all rows that every cell of a pair gets.
+            weights: Of the sum nodes; those of one node and one value are divided by their sum.
+            prior: \(\epsilon\), the share of all rows that every cell of a binary pair gets.
         """
-        smoothed = counts + 0.0
-        total = counts[graph.place[graph.table[-1]] : graph.place[graph.table[-1] + 1]].sum()
-        smoothed += max(prior * total, 1e-9)
         logs = np.empty(len(counts))
         for t, (_, own) in enumerate(graph.pairs):
-            cells = smoothed[graph.place[t] : graph.place[t + 1]].reshape(-1, graph.cards[own])
+            cells = counts[graph.place[t] : graph.place[t + 1]].reshape(-1, graph.cards[own])
+            cells = cells + (4.0 * prior * cells.sum() / cells.size + 1e-9)
             part = np.log(cells / cells.sum(axis=1, keepdims=True))
             logs[graph.place[t] : graph.place[t + 1]] = part.ravel()
-        return cls(graph, logs, _normalised(graph, weights))
+        return cls(graph, logs, _normalised(graph, weights, prior))
 
 
-def _normalised(graph: Graph, weights: np.ndarray) -> np.ndarray:
-    logs = np.zeros(len(weights))
-    parent = np.repeat(np.arange(len(graph.kinds)), np.diff(graph.bounds))
-    mixed = graph.kinds[parent] == SUM
-    smoothed = weights + 1e-6
-    sums = np.bincount(parent, smoothed, minlength=len(graph.kinds))
-    logs[mixed] = np.log(smoothed[mixed] / sums[parent[mixed]])
+def _normalised(graph: Graph, weights: np.ndarray, prior: float) -> np.ndarray:
+    logs = np.empty(len(weights))
+    for node in np.flatnonzero(graph.kinds == SUM):
+        first = graph.choice[graph.bounds[node]]
+        shape = (
+            int(graph.bounds[node + 1] - graph.bounds[node]),
+            int(graph.cards[graph.above[node]]),
+        )
+        own = weights[first : first + shape[0] * shape[1]].reshape(shape)
+        # Values that are rare above lean on the choice of all values.
+        share = own.sum(axis=1, keepdims=True) + 1e-9
+        smoothed = own + (prior * share.sum() + 1e-9) * share / share.sum()
+        logs[first : first + own.size] = np.log(smoothed / smoothed.sum(axis=0)).ravel()
     return logs

@@ -32,20 +32,23 @@ def pair_counts(columns: Any, weights: Any, pairs: Any, place: Any, cards: Any) 
 @njit(cache=True)
 def _upward(
     columns: Any, start: int, size: int, kinds: Any, variable: Any, above: Any, table: Any,
-    bounds: Any, children: Any, place: Any, cards: Any, logs: Any, log_weights: Any, values: Any,
+    bounds: Any, children: Any, choice: Any, place: Any, cards: Any, logs: Any,
+    log_weights: Any, values: Any,
 ) -> None:  # fmt: skip
     """Logarithm of every node's value for a block of complete rows."""
     for node in range(len(kinds)):
         out = values[node]
         first, last = bounds[node], bounds[node + 1]
         if kinds[node] == SUM:
+            up = columns[above[node]]
             for r in range(size):
+                u = up[start + r]
                 top = -np.inf
                 for e in range(first, last):
-                    top = max(top, values[children[e], r] + log_weights[e])
+                    top = max(top, values[children[e], r] + log_weights[choice[e] + u])
                 total = 0.0
                 for e in range(first, last):
-                    total += np.exp(values[children[e], r] + log_weights[e] - top)
+                    total += np.exp(values[children[e], r] + log_weights[choice[e] + u] - top)
                 out[r] = top + np.log(total)
             continue
         out[:size] = 0.0
@@ -67,7 +70,7 @@ def _upward(
 @njit(cache=True)
 def log_scores(
     columns: Any, kinds: Any, variable: Any, above: Any, table: Any, bounds: Any, children: Any,
-    place: Any, cards: Any, logs: Any, log_weights: Any,
+    choice: Any, place: Any, cards: Any, logs: Any, log_weights: Any,
 ) -> Any:  # fmt: skip
     """Log-probabilities of complete rows; `columns` has one column per row."""
     n = columns.shape[1]
@@ -76,8 +79,8 @@ def log_scores(
     for start in range(0, n, BLOCK):
         size = min(BLOCK, n - start)
         _upward(
-            columns, start, size, kinds, variable, above, table, bounds, children, place, cards,
-            logs, log_weights, values,
+            columns, start, size, kinds, variable, above, table, bounds, children, choice, place,
+            cards, logs, log_weights, values,
         )  # fmt: skip
         scores[start : start + size] = values[len(kinds) - 1, :size]
     return scores
@@ -86,18 +89,18 @@ def log_scores(
 @njit(cache=True)
 def expected_counts(
     columns: Any, weights: Any, kinds: Any, variable: Any, above: Any, table: Any, bounds: Any,
-    children: Any, place: Any, cards: Any, logs: Any, log_weights: Any,
+    children: Any, choice: Any, place: Any, cards: Any, logs: Any, log_weights: Any,
 ) -> Any:  # fmt: skip
     """Expected counts of all tables and of all children of sum nodes, by a downward pass."""
     n = columns.shape[1]
-    counts, chosen = np.zeros(place[-1]), np.zeros(len(children))
+    counts, chosen = np.zeros(place[-1]), np.zeros(len(log_weights))
     values = np.empty((len(kinds), BLOCK))
     flow = np.empty((len(kinds), BLOCK))
     for start in range(0, n, BLOCK):
         size = min(BLOCK, n - start)
         _upward(
-            columns, start, size, kinds, variable, above, table, bounds, children, place, cards,
-            logs, log_weights, values,
+            columns, start, size, kinds, variable, above, table, bounds, children, choice, place,
+            cards, logs, log_weights, values,
         )  # fmt: skip
         flow[:] = 0.0
         flow[len(kinds) - 1, :size] = weights[start : start + size]
@@ -111,11 +114,12 @@ def expected_counts(
             for e in range(bounds[node], bounds[node + 1]):
                 below = flow[children[e]]
                 if kinds[node] == SUM:
-                    child = values[children[e]]
+                    child, up = values[children[e]], columns[above[node]]
                     for r in range(size):
-                        part = mine[r] * np.exp(child[r] + log_weights[e] - values[node, r])
+                        at = choice[e] + up[start + r]
+                        part = mine[r] * np.exp(child[r] + log_weights[at] - values[node, r])
                         below[r] += part
-                        chosen[e] += part
+                        chosen[at] += part
                 else:
                     for r in range(size):
                         below[r] += mine[r]
@@ -125,7 +129,7 @@ def expected_counts(
 @njit(cache=True)
 def log_boxes(
     lower: Any, upper: Any, kinds: Any, variable: Any, above: Any, table: Any, bounds: Any,
-    children: Any, place: Any, cards: Any, probabilities: Any, log_weights: Any,
+    children: Any, choice: Any, place: Any, cards: Any, probabilities: Any, log_weights: Any,
 ) -> Any:  # fmt: skip
     """Log-probabilities of closed ranges of codes.
 
@@ -144,7 +148,7 @@ def log_boxes(
             scale = 0.0
             if kinds[node] == SUM:
                 own = children[first:last]
-                scale = _mix(out[:states], own, log_weights[first:last], messages, scales)
+                scale = _mix(out[:states], own, choice[first:last], log_weights, messages, scales)
             elif kinds[node] == PRODUCT:
                 out[:states] = 1.0
                 scale = _multiply(out, 0, states, children[first:last], messages, scales)
@@ -182,17 +186,19 @@ def _multiply(out: Any, low: int, high: int, children: Any, messages: Any, scale
 
 
 @njit(cache=True)
-def _mix(out: Any, children: Any, log_weights: Any, messages: Any, scales: Any) -> float:
+def _mix(
+    out: Any, children: Any, choice: Any, log_weights: Any, messages: Any, scales: Any
+) -> float:
     """The weighted sum of the children's messages; returns the logarithm of its scale."""
     out[:] = 0.0
     top = -np.inf
-    for e in range(len(children)):
-        top = max(top, scales[children[e]] + log_weights[e])
+    for c in children:
+        top = max(top, scales[c])
     if top == -np.inf:
         return 0.0
     for e in range(len(children)):
-        share = np.exp(scales[children[e]] + log_weights[e] - top)
         for u in range(len(out)):
+            share = np.exp(scales[children[e]] + log_weights[choice[e] + u] - top)
             out[u] += share * messages[children[e], u]
     return top
 

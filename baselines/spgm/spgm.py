@@ -24,6 +24,11 @@ log = logging.getLogger(__name__)
 PATIENCE = 3
 SHARPNESS = 0.3
 REPORT_SECONDS = 20.0
+LEAST = 1e-4
+"""Shares of a row below this count as none."""
+LEAN = 0.02
+GAIN = 5e-5
+"""What the mean validation likelihood must gain for a step to count as an improvement."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Mixture:
     def log_boxes(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         """Log-probabilities of closed ranges of codes."""
         logs = [
-            log_boxes(first, last, *_structure(p.graph), np.exp(p.logs), p.log_weights)
+            log_boxes(first, last, *_structure(p.graph), p.probabilities, p.log_weights)
             for p in self.parts
         ]
         return np.asarray(logsumexp(np.stack(logs, axis=1) + np.log(self.weights), axis=1))
@@ -52,7 +57,7 @@ class Mixture:
 def _structure(graph: Graph) -> tuple[np.ndarray, ...]:
     return (
         graph.kinds, graph.variable, graph.above, graph.table, graph.bounds, graph.children,
-        graph.place, graph.cards,
+        graph.choice, graph.place, graph.cards,
     )  # fmt: skip
 
 
@@ -62,7 +67,8 @@ class SPGM(Validated, LogBoxes):
     Arguments:
         n_components: Number of components.
         n_insert: Edges inserted into the spanning tree of each component.
-        prior: Share of a component's rows that every cell of a table gets.
+        prior: Share of a component's rows that every cell of a binary table gets; four times this
+            share is spread over the cells of any other.
         structure_steps: Steps in which the graphs are built anew, at most.
         parameter_steps: Further steps, at most.
         time_limit: Seconds after which no further step is begun; None = no limit.
@@ -127,10 +133,10 @@ class SPGM(Validated, LogBoxes):
             shares = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
             mixture = rebuild(shares) if rebuild else self._with_new_parameters(mixture, shares)
             mean = self._validate(mixture, valid)
-            waited = 0 if mean > best_mean else waited + 1
+            waited = 0 if mean > best_mean + GAIN * abs(best_mean) else waited + 1
             if mean > best_mean:
                 best, best_mean = mixture, mean
-            elif waited >= PATIENCE:
+            if waited >= PATIENCE:
                 break
         return best
 
@@ -144,10 +150,9 @@ class SPGM(Validated, LogBoxes):
 
     def _learn(self, weights: np.ndarray) -> Spgm:
         """Structure and first parameters of one component from weighted rows."""
-        used = weights > 1e-4
+        used = weights > LEAST
         cards = self.encoder.cards
-        cells = float(cards.max()) ** 2
-        spread = self.prior * float(weights.sum()) * cells + 1e-6
+        spread = 4.0 * self.prior * float(weights.sum()) + 1e-6
         codes, own = self._rows.codes[used], weights[used]
         builder = Builder(pair_information(codes, own, cards, spread), cards)
         builder.insert_best(self.n_insert)
@@ -160,11 +165,13 @@ class SPGM(Validated, LogBoxes):
         weights = shares * self._rows.weights[:, None]
         parts = []
         for part, own in zip(mixture.parts, weights.T, strict=True):
-            used = own > 1e-4
+            used, graph = own > LEAST, part.graph
+            columns, own = self._columns[:, used], own[used]
             counts, chosen = expected_counts(
-                self._columns[:, used], own[used], *_structure(part.graph),
-                part.logs, part.log_weights,
-            )  # fmt: skip
+                columns, own, *_structure(graph), part.logs, part.log_weights
+            )
+            # A path that few rows take leans on how its pairs of columns go in all rows.
+            counts += LEAN * pair_counts(columns, own, graph.pairs, graph.place, graph.cards)
             parts.append(Spgm.fitted(part.graph, counts, chosen, self.prior))
         return Mixture(tuple(parts), _mixture_weights(weights))
 
@@ -187,9 +194,9 @@ def _mixture_weights(weights: np.ndarray) -> np.ndarray:
 
 def _footprint(graph: Graph) -> Footprint:
     """All nodes; a table that several nodes share is counted once."""
-    mixed = np.repeat(graph.kinds == SUM, np.diff(graph.bounds))
-    nodes, choices = len(graph.kinds), int(mixed.sum())
-    parameters = graph.n_cells - graph.n_table_rows + choices - int((graph.kinds == SUM).sum())
+    nodes, choices = len(graph.kinds), len(graph.first_weights)
+    mixed = int(graph.cards[graph.above[graph.kinds == SUM]].sum())
+    parameters = graph.n_cells - graph.n_table_rows + choices - mixed
     links = len(graph.children) + int((graph.variable >= 0).sum())
     return Footprint(
         nodes, parameters, 8 * (graph.n_cells + choices) + INDEX_BYTES * (nodes + links)

@@ -12,8 +12,10 @@ The first split is always one of rows. Two columns are dependent iff
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numba import njit
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -98,7 +100,7 @@ class Learner:
 
     def _dependent(self, codes: np.ndarray, weights: np.ndarray, cards: np.ndarray) -> np.ndarray:
         information = pair_information(codes, weights, cards)
-        free = np.array([len(np.unique(column)) - 1 for column in codes.T], dtype=np.float64)
+        free = _levels(codes, cards) - 1.0
         return 2.0 * information >= 2.0 * self.g * np.outer(free, free) + 0.001
 
     def _assemble(self, cuts: list[Slice], found: list[TreeLeaf | list[Slice]]) -> SPN:
@@ -119,3 +121,17 @@ class Learner:
             return Product(nodes)
         shares = np.array([self.weights[part.rows].sum() for part in parts])
         return Sum(shares / shares.sum(), nodes)
+
+
+@njit(cache=True)
+def _levels(codes: Any, cards: Any) -> Any:
+    """How many values of each column occur."""
+    n, m = codes.shape
+    found = np.zeros(m)
+    seen = np.zeros((m, cards.max()), dtype=np.bool_)
+    for r in range(n):
+        for i in range(m):
+            if not seen[i, codes[r, i]]:
+                seen[i, codes[r, i]] = True
+                found[i] += 1.0
+    return found

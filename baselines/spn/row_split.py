@@ -16,6 +16,9 @@ import numpy as np
 from numba import njit
 
 ITERATIONS, STARTS = 100, 3
+FIRST_ITERATIONS = 10
+LARGE = 20_000
+"""Cells from which matrix products are faster than look-ups."""
 TOLERANCE = 1e-3
 LEAST_VARIANCE = 1e-3
 
@@ -23,10 +26,55 @@ LEAST_VARIANCE = 1e-3
 def split_rows(
     codes: np.ndarray, weights: np.ndarray, cards: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Which rows belong to the second cluster: hard assignment, best of three starts."""
-    first = np.concatenate(([0], np.cumsum(cards)[:-1])).astype(np.int64)
+    """Which rows belong to the second cluster: hard assignment, best of three starts.
+
+    Every start gets a few steps; the best of them then all.
+    """
     seeds = _seeds(codes, weights, rng)
+    if codes.size > LARGE and (cards <= 2).all():
+        return _binary_rows(codes, weights, seeds)
+    first = np.concatenate(([0], np.cumsum(cards)[:-1])).astype(np.int64)
     return _two_gaussians(codes, weights, first, cards.astype(np.int64), seeds)
+
+
+def _binary_rows(codes: np.ndarray, weights: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    """The mixture on columns of two values, by matrix products."""
+    x, w = codes.astype(np.float32), weights / weights.sum()
+    overall = w @ x
+    best, best_odds, best_fit = -np.inf, np.zeros(len(x)), None
+    for one, two in seeds:
+        mean = 0.5 * overall + 0.5 * x[[one, two]].astype(np.float64)
+        variance = np.tile(overall * (1.0 - overall) + LEAST_VARIANCE, (2, 1))
+        now, odds, fit = _climb(x, w, (mean, variance, np.full(2, 0.5)), FIRST_ITERATIONS)
+        if now > best:
+            best, best_odds, best_fit = now, odds, fit
+    if best_fit is not None:
+        _, best_odds, _ = _climb(x, w, best_fit, ITERATIONS - FIRST_ITERATIONS)
+    return best_odds > 0.0
+
+
+Fit = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _climb(x: np.ndarray, w: np.ndarray, fit: Fit, steps: int) -> tuple[float, np.ndarray, Fit]:
+    """EM: the mean log-density, the log-odds of the second cluster, and the parameters."""
+    before = -np.inf
+    for _ in range(steps):
+        mean, variance, share = fit
+        linear = -0.5 * (1.0 - 2.0 * mean) / variance
+        base = np.log(share) - 0.5 * (mean**2 / variance + np.log(2.0 * np.pi * variance)).sum(1)
+        logs = x @ linear.T.astype(np.float32) + base
+        odds = logs[:, 1] - logs[:, 0]
+        now = float(w @ np.logaddexp(logs[:, 0], logs[:, 1]))
+        if now - before < TOLERANCE:
+            break
+        before = now
+        second = w / (1.0 + np.exp(-np.clip(odds, -500.0, 500.0)))
+        parts = np.stack([w - second, second])
+        total = parts.sum(axis=1, keepdims=True) + 1e-12
+        mean = np.asarray(parts.astype(np.float32) @ x, dtype=np.float64) / total
+        fit = (mean, mean * (1.0 - mean) + LEAST_VARIANCE, total[:, 0] / total.sum())
+    return now, odds, fit
 
 
 def _seeds(codes: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -44,32 +92,43 @@ def _seeds(codes: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> 
 
 @njit(cache=True)
 def _two_gaussians(codes: Any, weights: Any, first: Any, cards: Any, seeds: Any) -> Any:
-    n = len(codes)
     size = first[-1] + cards[-1]
     best = -np.inf
-    labels = np.zeros(n, dtype=np.bool_)
     overall = _means(codes, weights, first, size)
     mean, spread = np.empty((2, size)), np.empty((2, size))
+    best_mean, best_spread = np.empty((2, size)), np.empty((2, size))
+    share, best_share = np.empty(2), np.empty(2)
+    odds = np.zeros(len(codes))
     for start in range(len(seeds)):
-        mean[:] = overall
         for k in range(2):
-            mean[k] *= 0.5
+            mean[k] = 0.5 * overall
             for i in range(codes.shape[1]):
                 mean[k, first[i] + codes[seeds[start, k], i]] += 0.5
             spread[k] = overall * (1.0 - overall) + LEAST_VARIANCE
-        share = np.full(2, 0.5)
-        before = -np.inf
-        odds = np.empty(n)
-        for _ in range(ITERATIONS):
-            now = _odds(codes, weights, first, cards, mean, spread, share, odds)
-            if now - before < TOLERANCE:
-                break
-            before = now
-            _fit_two(codes, weights, first, odds, mean, spread, share)
+            share[k] = 0.5
+        now = _steps(codes, weights, first, cards, mean, spread, share, odds, FIRST_ITERATIONS)
         if now > best:
             best = now
-            labels[:] = odds > 0.0
-    return labels
+            best_mean[:], best_spread[:], best_share[:] = mean, spread, share
+    more = ITERATIONS - FIRST_ITERATIONS
+    _steps(codes, weights, first, cards, best_mean, best_spread, best_share, odds, more)
+    return odds > 0.0
+
+
+@njit(cache=True)
+def _steps(
+    codes: Any, weights: Any, first: Any, cards: Any, mean: Any, spread: Any, share: Any,
+    odds: Any, steps: int,
+) -> float:  # fmt: skip
+    before = -np.inf
+    now = -np.inf
+    for _ in range(steps):
+        now = _odds(codes, weights, first, cards, mean, spread, share, odds)
+        if now - before < TOLERANCE:
+            break
+        before = now
+        _fit_two(codes, weights, first, odds, mean, spread, share)
+    return now
 
 
 @njit(cache=True)

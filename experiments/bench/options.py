@@ -8,7 +8,20 @@ from pathlib import Path
 from experiments.bench.clock import Rounds
 
 DATASETS = ("rdc_07", "rdc_21", "rdc_37", "rdc_65", "rdc_83", "rdc_95")
-SECTIONS = ("queries", "training", "limit", "rows", "columns", "domains", "nodes", "stock")
+TABLES = ("flights", "diamonds", "stops", "health")
+NETWORKS = ("child", "alarm", "insurance", "hailfinder", "andes")
+SECTIONS = (
+    "queries",
+    "training",
+    "limit",
+    "tables",
+    "completions",
+    "rows",
+    "columns",
+    "domains",
+    "nodes",
+    "stock",
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +46,10 @@ class Options:
         domain_sizes: The curve over domain sizes.
         domain_rows: Rows of that curve.
         node_min_rows: `min_rows` of the learner, which sets the number of nodes.
+        tables: Real tables, out of installed packages.
+        table_rows: Rows of each, at most.
+        table_queries: Counts that are asked for on each.
+        networks: Published networks whose most probable completions are asked for.
         touched: Queries whose memory accesses are counted.
         stock_limit: Seconds after which SPFlow's `learn_mspn` is ended.
         share_machine: Whether to measure beside running studies instead of waiting for them.
@@ -56,6 +73,10 @@ class Options:
     domain_sizes: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000)
     domain_rows: int = 50_000
     node_min_rows: tuple[int, ...] = (10_000, 3_000, 1_000, 300, 100)
+    tables: tuple[str, ...] = TABLES
+    networks: tuple[str, ...] = NETWORKS
+    table_rows: int = 1_000_000
+    table_queries: int = 300
     touched: int = 50
     stock_limit: float = 40.0
     share_machine: bool = False
@@ -81,6 +102,10 @@ def quick(cache_dir: Path) -> Options:
         domain_sizes=(5, 10, 15),
         domain_rows=500,
         node_min_rows=(500, 200, 100),
+        tables=("diamonds",),
+        networks=("child",),
+        table_rows=1_000,
+        table_queries=5,
         touched=2,
         stock_limit=1.0,
         share_machine=True,

@@ -12,9 +12,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from experiments.bench.completions import measure_completions
 from experiments.bench.limit import measure_limit
 from experiments.bench.options import Options
 from experiments.bench.queries import measure_queries
+from experiments.bench.real import measure_real
 from experiments.bench.scaling import (
     NODE_SERIES,
     columns_curve,
@@ -40,13 +42,23 @@ MEASURES = {
     "training": "experiments.bench.training.measure_training",
     "stock": "experiments.bench.training.measure_stock",
     "limit": "experiments.bench.limit.measure_limit",
+    "tables": "experiments.bench.real.measure_real",
+    "completions": "experiments.bench.completions.measure_completions",
     "rows": "experiments.bench.memory.measure",
     "columns": "experiments.bench.scaling.columns_curve",
     "domains": "experiments.bench.scaling.domains_curve",
     "nodes": "experiments.bench.scaling.nodes_curve",
 }
 # Options that the names of the parts tell, and where files are kept.
-NAMED = {"datasets", "row_counts", "column_counts", "stock_limit", "cache_dir"}
+NAMED = {
+    "datasets",
+    "tables",
+    "networks",
+    "row_counts",
+    "column_counts",
+    "stock_limit",
+    "cache_dir",
+}
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,10 @@ def plan(options: Options, sections: tuple[str, ...]) -> Iterator[Part]:
     }
     widest, seconds = max(options.column_counts, default=0), options.stock_limit
     curves: Mapping[str, Mapping[Any, Callable[[], Any]]] = {
+        "tables": {name: partial(measure_real, name, options) for name in options.tables},
+        "completions": {
+            name: partial(measure_completions, name, options) for name in options.networks
+        },
         "rows": {n: partial(rows_point, n, options) for n in options.row_counts},
         "columns": {f"to-{widest}": partial(columns_curve, options)},
         "domains": {"all": partial(domains_curve, options)},

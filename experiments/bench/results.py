@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 Found = Mapping[str, Any]
+PLAIN = ("queries", "training", "limit", "stock", "tables", "completions")
+"""Sections that are no curves."""
 
 
 @dataclass(frozen=True)
@@ -17,12 +19,14 @@ class Results:
     training: tuple[Found, ...] = ()
     limit: tuple[Found, ...] = ()
     stock: tuple[Found, ...] = ()
+    tables: tuple[Found, ...] = ()
+    completions: tuple[Found, ...] = ()
     curves: Mapping[str, tuple[Found, ...]] | None = None
 
     @classmethod
     def of(cls, records: Iterable[Found]) -> Results:
         """The results of a run's records; points of one curve are put together."""
-        plain: dict[str, list[Found]] = {k: [] for k in ("queries", "training", "limit", "stock")}
+        plain: dict[str, list[Found]] = {k: [] for k in PLAIN}
         curves: dict[str, list[Found]] = {}
         for record in records:
             found = record["found"]

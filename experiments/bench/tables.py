@@ -27,6 +27,8 @@ def page(results: Results, verdicts: Sequence[Target], about: Found) -> str:
         "## Targets", *_targets(verdicts),
         "## One query Pr(Q = q | E = e), µs, median (quartiles)", *_queries(results, False),
         "## Batched, µs per query", *_queries(results, True),
+        "## Real tables: counts by conditions on 1 to 6 columns", *_real(results),
+        "## Most probable completions of published networks, ms", *_completions(results),
         "## Training, s", *_training(results),
         "## The limit: reading the bytes that a query touches", *_limit(results),
         "## Scaling of FSPN", *_curves(results),
@@ -89,6 +91,48 @@ def _queries(results: Results, batched: bool) -> Iterator[str]:
             "pyAgrum, SPFlow and pomegranate get codes, ready made; FSPN gets values and "
             "looks the codes up itself."
         )
+
+
+def _real(results: Results) -> Iterator[str]:
+    for part in results.tables:
+        yield (
+            f"**{part['table']}**: {part['rows']:,} rows, {part['columns']} columns; learned in "
+            f"{part['train_seconds']:.1f} s, {part['model_bytes'] / 1e3:,.0f} KB."
+        )
+        yield _table(
+            ["engine", "µs: median / 95% / 99% / max", "per second", "q-error: the same"],
+            [
+                [
+                    time["label"], _quantiles(time["microseconds"]),
+                    number(time["per_second"]), _quantiles(time["q_error"]),
+                ]
+                for time in part["times"]
+            ],
+        )  # fmt: skip
+
+
+def _completions(results: Results) -> Iterator[str]:
+    if results.completions:
+        yield _table(
+            ["network", "columns", "one `map`", "in a list", "toulbar2", "ratio", "same maximum"],
+            [
+                [
+                    part["network"], part["columns"], _spread(part["fspn"]), _spread(part["batch"]),
+                    _spread(part["toulbar2"]) if part["toulbar2"] else "-",
+                    _spread(part["over_fspn"]) if part["over_fspn"] else "-",
+                    {True: "yes", False: "no", None: "-"}[part["agree"]],
+                ]
+                for part in results.completions
+            ],
+        )  # fmt: skip
+        yield (
+            "Every fifth column is evidence. toulbar2's time is that of its solver alone; building "
+            "its problem is not counted."
+        )
+
+
+def _quantiles(values: Sequence[float]) -> str:
+    return " / ".join(number(value) for value in values)
 
 
 def _training(results: Results) -> Iterator[str]:

@@ -60,7 +60,30 @@ class Target:
 
 def targets(results: Results) -> tuple[Target, ...]:
     """All targets, in the order of the tables."""
-    return (*_query_targets(results), *_training_targets(results), *_curve_targets(results))
+    return (
+        *_query_targets(results),
+        *_table_targets(results),
+        *_completion_targets(results),
+        *_training_targets(results),
+        *_curve_targets(results),
+    )
+
+
+def _table_targets(results: Results) -> Iterator[Target]:
+    def of(place: int) -> dict[str, float]:
+        rows = {p["table"]: time for p in results.tables for time in p["times"]
+                if time["engine"] == "fspn"}  # fmt: skip
+        return {name: row["microseconds"][place] / 1e3 for name, row in rows.items()}
+
+    yield Target("Real tables: one count by dictionary, ms, median", 0.1, False, of(0))
+    yield Target("Real tables: one count by dictionary, ms, 99%", 1, False, of(2))
+
+
+def _completion_targets(results: Results) -> Iterator[Target]:
+    times = {p["network"]: p["fspn"]["median"] for p in results.completions if p["columns"] <= 20}
+    yield Target("Most probable completion of at most 20 columns, ms", 1, False, times)
+    agree = {p["network"]: float(p["agree"]) for p in results.completions if p["agree"] is not None}
+    yield Target("Most probable completion as probable as toulbar2's", 1, True, agree)
 
 
 def _query_targets(results: Results) -> Iterator[Target]:
@@ -136,6 +159,10 @@ def _curve_targets(results: Results) -> Iterator[Target]:
     yield Target(
         "Doubling the rows: time over time before", DOUBLING, False, steps,
         note=f"steps to {LARGE:,} rows or more",
+    )  # fmt: skip
+    yield Target(
+        "Domains: a query of a batch, us, by values a column", 100, False,
+        {f"{p['x']:,}": p["query_us"]["median"] for p in results.curve("domains")},
     )  # fmt: skip
     yield Target("Training over columns: exponent", 2, False, _exponent(results.curve("columns")))
     memory = [p for p in rows if p["data_bytes"] >= LARGE_DATA][-1:]

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from fspn import FSPN
+from fspn.engine.batch_kernels import new_workspace
 from fspn.engine.code_kernels import codes_of_box
-from fspn.engine.dense_kernels import new_dense_state
-from fspn.engine.kernels import new_state
-from fspn.engine.tree_kernels import FRAME, evaluate
+from fspn.engine.pools import Pools
+from fspn.engine.tree_kernels import evaluate
+from fspn.engine.workspace import DenseState, EliminationState, Event
 
 DOMAINS = ("values", "starts", "edges", "others")
 POOLS = ("ints", "tables", "numbers", "dense", *DOMAINS)
@@ -61,9 +62,17 @@ class Watch:
         self.program = engine.program
         self.pools = [Noted(pool) for pool in self.program.pools]
         self.domains = [Noted(array) for array in engine.coding]
-        k = self.program.depth[2]
-        self.state = [Noted(array) for array in (*new_state(k), *new_dense_state(k))]
+        work = new_workspace(len(self.program.sizes), self.program.depth)
+        self.state: list[Noted] = []
+        self.work = work._replace(
+            sparse=EliminationState(*map(self._noted, work.sparse)),
+            dense=DenseState(*map(self._noted, work.dense)),
+        )
         self.buffer = Noted(np.concatenate([self.program.dense, np.empty(1 << 22)]))
+
+    def _noted(self, array: np.ndarray) -> Any:
+        self.state.append(Noted(array))
+        return self.state[-1]
 
     @property
     def reads(self) -> list[np.ndarray]:
@@ -89,13 +98,9 @@ class Watch:
             array.forget()
         lower, upper = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
         codes_of_box(point[None], point[None], 0, *self.domains, lower, upper)
-        frames = np.empty((p.depth[0], FRAME), dtype=np.int64)
-        partial, saved = np.empty((p.depth[0], 2)), np.empty(p.depth[1], dtype=np.int64)
-        value, need = evaluate(
-            p.root, *self.pools, lower, upper, np.full(m, -1), np.zeros(1), p.sizes,
-            self.buffer, len(p.dense), np.zeros(m, dtype=np.bool_), frames, partial, saved,
-            *self.state,
-        )  # fmt: skip
+        pools: Any = Pools(*self.pools)  # type: ignore[arg-type]
+        event = Event(lower, upper, np.full(m, -1), np.zeros(1))
+        value, need = evaluate(p.root, pools, event, p.sizes, self.buffer, len(p.dense), self.work)
         if need > 0:
             raise MemoryError(f"a query needs a buffer of {need} numbers")
         return float(value)

@@ -10,6 +10,8 @@ from experiments.datasets.config import FAMILIES, GeneratorConfig
 from experiments.datasets.debd import FAMILY as DEBD
 from experiments.datasets.debd import BenchmarkConfig, load_benchmark
 from experiments.datasets.generated import load_generated
+from experiments.datasets.hidden import FAMILY as HIDDEN
+from experiments.datasets.hidden import HiddenConfig, load_hidden
 from experiments.datasets.table import FAMILY as TABLE
 from experiments.datasets.table import RealTableConfig, load_real_table
 from experiments.datasets.table_file import TableConfig, load_table
@@ -41,6 +43,8 @@ def load(
         return load_benchmark(settings, seed, cache_dir)
     if isinstance(settings, RealTableConfig):
         return load_real_table(settings, seed, cache_dir)
+    if isinstance(settings, HiddenConfig):
+        return load_hidden(settings, queries, seed, cache_dir)
     return load_generated(settings, queries, seed, cache_dir)
 
 
@@ -49,18 +53,20 @@ def check(config: Mapping[str, Any]) -> None:
     _settings(config)
 
 
-Settings = GeneratorConfig | TableConfig | BenchmarkConfig | RealTableConfig
+Settings = GeneratorConfig | HiddenConfig | TableConfig | BenchmarkConfig | RealTableConfig
 
 
 def _settings(config: Mapping[str, Any]) -> Settings:
     family = config.get("family")
     if family in FAMILIES:
         return GeneratorConfig.from_mapping(config)
+    if family == HIDDEN:
+        return HiddenConfig.from_mapping(config)
     if family == "csv":
         return TableConfig.from_mapping(config)
     if family == DEBD:
         return BenchmarkConfig.from_mapping(config)
     if family == TABLE:
         return RealTableConfig.from_mapping(config)
-    known = (*FAMILIES, "csv", DEBD, TABLE)
+    known = (*FAMILIES, HIDDEN, "csv", DEBD, TABLE)
     raise ValueError(f"dataset.family is {family!r} but must be one of {known}")

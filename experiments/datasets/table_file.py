@@ -16,6 +16,9 @@ from experiments.datasets.rdc import RDC_ROWS, average_rdc
 from experiments.datasets.seeds import digest_of, generator
 from experiments.measures.workload import WorkloadConfig, draw_workload
 from experiments.types import Dataset
+from fspn.learn.coding import code_domain
+from fspn.schema.infer import infer_domain
+from fspn.schema.variable import Variable
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class TableConfig:
         family: always `csv`.
         valid_share, test_share: shares of the rows held out, by a random split of `seed`.
         max_values: a numeric column with more distinct values is cut into that many quantile
-            bins, each named by the median of its rows.
+            bins, each named by the median of its rows; other columns keep at most as many codes.
     """
 
     name: str
@@ -92,31 +95,25 @@ def check_path(path: Path) -> None:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """A CSV or Parquet file as a table without missing values."""
+    """A CSV or Parquet file as a table; missing values stay missing."""
     table = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
-    missing = table.isna().sum()
-    if missing.any():
-        raise ValueError(
-            f"column {missing.idxmax()!r} of {path} has {missing.max()} missing values: "
-            "fill them, or drop the rows or the column"
-        )
     return table.rename(columns=str)
 
 
 def discretise(table: pd.DataFrame, max_values: int) -> pd.DataFrame:
-    """Numbers as they are or in quantile bins; anything else as the rank of its sorted value."""
-    return pd.DataFrame({c: _discretise_column(table[c], max_values) for c in table.columns})
+    """Numbers as they are or in quantile bins; anything else as the codes of the library.
+
+    Columns with missing values (a code of their own, the last), datetimes and texts, of which the
+    rare ones share a code, are coded as `fspn` codes them; so all models see the same integers.
+    """
+    domain = code_domain(infer_domain(table), table, max_values)
+    return pd.DataFrame({v.name: _discretise_column(table[v.name], v, max_values) for v in domain})
 
 
-def _discretise_column(column: pd.Series, max_values: int) -> np.ndarray:
-    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-        codes = np.unique(column.astype(str), return_inverse=True)[1]
-        if codes.max() >= max_values:
-            raise ValueError(
-                f"column {column.name!r} has {codes.max() + 1} different texts, more than "
-                f"dataset.max_values={max_values}: raise it, or drop the column"
-            )
-        return codes
+def _discretise_column(column: pd.Series, variable: Variable, max_values: int) -> np.ndarray:
+    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    if not is_number or column.isna().any():
+        return variable.encode(column).astype(np.int64)
     values = column.to_numpy()
     if len(np.unique(values)) <= max_values:
         return values

@@ -132,10 +132,24 @@ class ExactTruth:
         possible = self._possible(query, evidence)
         return [possible[q] for q in query]
 
+    def evidence_probability(self, evidence: Evidence) -> float:
+        """Pr(E = e); 1 without evidence."""
+        index = {name: j for j, name in enumerate(self.network.columns)}
+        codes = {
+            index[c]: int(self.network.code_of(index[c], np.asarray(v)))
+            for c, v in evidence.items()
+        }
+        return float(self._contracted((), self._possible((), codes))) if codes else 1.0
+
     def _reduced(self, query: Sequence[int], evidence: dict[int, int]) -> ReducedTable:
         possible = self._possible(query, evidence)
         values = tuple(possible[q] for q in query)
         check_cells(tuple(len(v) for v in values))
+        table = self._contracted(query, possible)
+        return ReducedTable(values, (table / table.sum()).reshape([len(v) for v in values]))
+
+    def _contracted(self, query: Sequence[int], possible: dict[int, np.ndarray]) -> np.ndarray:
+        """Pr(Q, E = e) on the possible values of Q; columns of one value have no axis."""
         free = {j for j, v in possible.items() if len(v) > 1}
         operands: list[object] = []
         for j in possible:
@@ -143,8 +157,7 @@ class ExactTruth:
             block = self.network.cpts[j][np.ix_(*(possible[v] for v in scope))]
             axes = [v for v in scope if v in free]
             operands += [block.reshape([len(possible[v]) for v in axes]), axes]
-        table = np.asarray(oe.contract(*operands, [q for q in query if q in free]))
-        return ReducedTable(values, (table / table.sum()).reshape([len(v) for v in values]))
+        return np.asarray(oe.contract(*operands, [q for q in query if q in free]))
 
     def _values(
         self, columns: list[int], reduced: ReducedTable, cells: tuple[np.ndarray, ...]

@@ -55,7 +55,7 @@ def draw_counts(
     return chosen, np.concatenate([counts[kept], np.zeros(len(empty), dtype=np.int64)])
 
 
-def band(selectivity: np.ndarray, n_rows: int) -> np.ndarray:
+def band(selectivity: np.ndarray, n_rows: int | np.ndarray) -> np.ndarray:
     """The class of each selectivity: 0 = no row, 1 = one row, then by `BANDS`."""
     rows = np.rint(np.asarray(selectivity) * n_rows)
     return np.where(rows <= 1, rows, 2 + np.searchsorted(BANDS, selectivity)).astype(int)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import pandas as pd
 
 from baselines.base import DensityModel, UnsupportedQuery
+from baselines.estimators.base import Estimator
 from experiments.measures.divergence import KLConfig, kl_divergence, log_likelihood
+from experiments.measures.q_error import evaluate_counts
 from experiments.measures.timing import TimingConfig, measure, one_thread
 from experiments.records.locks import Machine
 from experiments.records.rows import ResultRow
@@ -27,9 +30,12 @@ def evaluate(
 ) -> Measured:
     """The row with all measures filled in, and the per-query table.
 
+    Real tables with counted questions are measured by q-errors.
     What the dataset has no truth or no queries for is left out. A question that the model does
     not answer leaves its measure out too, and makes the job's status `unsupported`.
     """
+    if dataset.counting is not None:
+        return evaluate_counts(cast(Estimator, model), dataset, row, timing, machine)
     done = row, _queries_table(dataset)
     with machine.working(), one_thread():
         done = _try(lambda: _test_ll(model, dataset, *done), done)

@@ -30,8 +30,9 @@ class ResultRow:
     """What one job (dataset x model x seed) measured. A missing measure is NaN.
 
     Times are in the unit that the name says; `latency_batch_ms` is per query of a batch;
-    `kl_*` are nats; `*_ll` are mean log-likelihoods per row; `label` tells the jobs of one
-    experiment apart (dataset/model/seed and the settings that were swept beyond these);
+    `kl_*` are nats; `q_*` are quantiles of q-errors of row counts; `*_ll` are mean
+    log-likelihoods per row; `label` tells the jobs of one experiment apart (dataset/model/seed
+    and the settings that were swept beyond these);
     `compiled_bytes` is the form that answers queries, `size_bytes` the model itself; `n_factorize`
     and `n_multi_leaves` are the paper's f and l; `node_type` is the processor and its number of
     cores: times of different types do not compare.
@@ -56,6 +57,11 @@ class ResultRow:
     kl_se: float = NAN
     kl_sampling_se: float = NAN
     kl_floored: float = NAN
+    q_median: float = NAN
+    q_p90: float = NAN
+    q_p95: float = NAN
+    q_p99: float = NAN
+    q_max: float = NAN
     n_queries: float = NAN
     latency_single_ms: float = NAN
     latency_single_iqr_ms: float = NAN

@@ -1,4 +1,8 @@
-"""The command: `python -m experiments.report`, from recorded rows to `results/index.html`."""
+"""The command: `python -m experiments.report`, from recorded rows to a page of figures and tables.
+
+It writes to `results/report` (a trial run's to `results/smoke`), which git ignores; `--freeze`
+writes what is committed: `results/figures`, `results/tables` and `results/reference`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RowsError as error:
         print(f"report: {error}", file=sys.stderr)
         return 2
-    out = options.out or _default_out(options.results, rows.study)
+    out = options.out or _default_out(options.results, rows.study, frozen=options.freeze)
     command = " ".join(["python -m experiments.report", *given])
     sources = Sources(rows, load_paper(options.paper), options.results, out, command)
     report = build(sources)
@@ -42,17 +46,19 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--results", type=Path, default=Path("results"), help="folder that holds runs/")
     add("--rows", type=Path, help="a CSV or Parquet file of rows instead of that folder's")
-    add("--out", type=Path, help="where to write (default: the results folder)")
+    add("--out", type=Path, help="where to write (default: report/ of the results folder)")
     add("--experiment", help="the study to report (default: reproduce, if there is one)")
     add("--paper", type=Path, default=FOLDER, help="folder of the paper's published numbers")
-    add("--freeze", action="store_true", help="keep rows and verdicts under reference/")
+    add("--freeze", action="store_true", help="write what is committed, rows and verdicts too")
     add("--no-tracking", action="store_true", help="do not log the report to MLflow")
     return parser
 
 
-def _default_out(results: Path, study: str) -> Path:
-    """A small trial run must not replace the page of the real study."""
-    return results / "smoke" if study == "smoke" else results
+def _default_out(results: Path, study: str, *, frozen: bool = False) -> Path:
+    """A user's report must not replace the committed one, nor a trial run the real study's."""
+    if frozen:
+        return results
+    return results / ("smoke" if study == "smoke" else "report")
 
 
 def _log(report: Report, sources: Sources) -> None:
@@ -67,7 +73,11 @@ def _log(report: Report, sources: Sources) -> None:
     files = [sources.out / "index.html", *sorted(sources.figures.glob("*"))]
     files += sorted((sources.out / "tables").glob("*"))
     name = f"report of {report.study}"
-    tracker(uri, sources.results_dir).log_files("report", name, files)
+    try:
+        tracker(uri, sources.results_dir).log_files("report", name, files)
+    except Exception as error:
+        print(f"not logged to MLflow, {uri} failed: {str(error).splitlines()[0]}")
+        return
     print(f"logged to MLflow: experiment report, run {name!r}")
 
 

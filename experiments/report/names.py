@@ -8,9 +8,12 @@ LEVELS = (0.07, 0.21, 0.37, 0.65, 0.83, 0.95)
 SUBJECTS = ("fspn", "fspn_paper")
 PUBLISHED = ("mspn", "spn_btb", "spgm", "bn_dag", "bn_tree", "fspn")
 OPPONENTS = PUBLISHED[:-1]
-RERUN = ("mspn", "bn_dag", "bn_tree", "fspn", "fspn_paper")
+RERUN = ("mspn", "spn_btb", "spgm", "bn_dag", "bn_tree", "fspn", "fspn_paper")
 FLOOR, CEILING = "true_dag", "independent"
-ORDER = ("mspn", "mspn_stock", "spn_btb", "spgm", "bn_dag", "bn_tree", "fspn", "fspn_paper")
+ORDER = (
+    *("mspn", "mspn_stock", "spn_bt", "spn_btb", "spgm"),
+    *("bn_dag", "bn_tree", "fspn", "fspn_paper"),
+)
 PAPER_NAMES = {
     "MSPN": "mspn",
     "SPN-BTB": "spn_btb",
@@ -23,8 +26,11 @@ LABELS = {ours: paper for paper, ours in PAPER_NAMES.items()} | {
     "fspn_paper": "FSPN (paper's recipe)",
     "mspn_stock": "MSPN (stock SPFlow)",
     "fspn_ensemble": "FSPN ensemble",
-    "spn_tree": "Tree SPN",
-    "mixture_trees": "Mixture of trees",
+    "spn_tree": "LearnSPN (tree SPN)",
+    "spn_bt": "SPN-BT (no bags)",
+    "ecnet": "ECNet",
+    "tree_network": "WinMine (decision-tree BN)",
+    "mixture_trees": "MT (mixture of trees)",
     "chow_liu": "Chow-Liu tree",
     "independent": "Independent (ceiling)",
     "true_dag": "True DAG (floor)",
@@ -78,6 +84,8 @@ MEASURES = {
         ),
     )
 }
+TIMES = frozenset({"latency", "latency_batch", "train"})
+"""Measures that compare only when they were taken on machines of one type."""
 
 
 # Drawn beside the model size; no measure of its own in the tables.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from experiments.report.names import COMPILED, LEVELS, MEASURES, PAPER_NAMES, Measure
+from experiments.report.names import COMPILED, LEVELS, MEASURES, PAPER_NAMES, TIMES, Measure
 from experiments.report.statistics import Comparison, compare
 
 Key = tuple[float, str, str]
@@ -26,10 +26,12 @@ class Spread:
     Arguments:
         values: the value of each seed.
         other_code: whether a value comes from another version of the code.
+        nodes: the node types on which times were measured.
     """
 
     values: Mapping[int, float]
     other_code: bool = False
+    nodes: frozenset[str] = frozenset()
 
     @property
     def mean(self) -> float:
@@ -90,6 +92,11 @@ class Numbers:
         below = float(np.mean([b.values[seed] for seed in shared]))
         return above / below if below > 0 else float("nan")
 
+    def same_node(self, level: float, other: str, subject: str, measure: str) -> bool:
+        """Whether two cells may be compared: no times, or times of one node type."""
+        cells = [self.get(level, model, measure) for model in (other, subject)]
+        return len({node for cell in cells if cell is not None for node in cell.nodes}) < 2
+
     def compare(self, level: float, other: str, subject: str, measure: str) -> Comparison | None:
         """The ratio with its interval, over the draws whose queries both models answered."""
         a = self.queries.get((level, other, measure), {})
@@ -107,6 +114,7 @@ def ours(rows: pd.DataFrame, queries: pd.DataFrame | None = None) -> Numbers:
     """
     cells: dict[Key, dict[int, float]] = {}
     marked: set[Key] = set()
+    nodes: dict[Key, set[str]] = {}
     rdc: dict[float, list[float]] = {}
     for row in rows.to_dict("records"):
         level = nearest_level(row["target_rdc"])
@@ -121,7 +129,12 @@ def ours(rows: pd.DataFrame, queries: pd.DataFrame | None = None) -> Numbers:
                 cells.setdefault(key, {})[int(row["seed"])] = value
                 if row["other_code"]:
                     marked.add(key)
-    spreads = {key: Spread(values, key in marked) for key, values in cells.items()}
+                if measure.key in TIMES:
+                    nodes.setdefault(key, set()).add(str(row.get("node_type", "")))
+    spreads = {
+        key: Spread(values, key in marked, frozenset(nodes.get(key, ())))
+        for key, values in cells.items()
+    }
     levels = {level: float(np.mean(x)) for level, x in rdc.items()}
     return Numbers(spreads, levels, {} if queries is None else _by_query(rows, queries))
 

@@ -18,7 +18,7 @@ from experiments.study.plan import conf_dir
 MAIN_STUDIES = ("reproduce", "reference", "smoke", "single")
 # Studies that add a section of their own and never are the main one.
 SUPPLEMENTS = frozenset(
-    {"thresholds", "plugins", "smooth", "nodes", "table1", "ablation", "propositions"}
+    {"thresholds", "plugins", "smooth", "nodes", "table1", "ablation", "propositions", "tables"}
 )
 NEEDED = ("dataset", "model")
 
@@ -29,10 +29,12 @@ class RowsError(ValueError):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows with two more columns: `source` (where they came from) and `other_code`.
+    """Rows with three more columns: `source`, `other_code` and `other_node`.
 
     Arguments:
-        table: the columns of `ResultRow`, `source`, `other_code`.
+        table: the columns of `ResultRow`, `source` (where a row came from), `other_code` (whether
+            by other code than here), `other_node` (whether on another node type than most rows
+            of its study, so that its times do not compare with theirs).
         study: the experiment that the figures and the claims are about.
         queries: values of single queries, of the rows that have them.
     """
@@ -70,6 +72,7 @@ def load_rows(results_dir: Path, file: Path | None = None, study: str | None = N
         _is_other(model, version)
         for model, version in zip(table["model"], table["code_version"], strict=True)
     ]
+    table = with_nodes(table)
     table = table.sort_values(["experiment", "dataset", "model", "seed"], kind="stable")
     main = _main_study(table, study)
     queries = _read_queries(results_dir, file, table[table["experiment"] == main])
@@ -90,6 +93,17 @@ def _read_queries(results_dir: Path, file: Path | None, rows: pd.DataFrame) -> p
     here = set(own[job].itertuples(index=False, name=None))
     new = [key not in here for key in kept[job].itertuples(index=False, name=None)]
     return pd.concat([own, kept[new]], ignore_index=True)
+
+
+def with_nodes(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows with their node types, and whether each is another than its study's usual one.
+
+    Rows from before `node_type` was recorded name their processor and cores in `machine`.
+    """
+    old = table["machine"].map(lambda name: name.rpartition(",")[0])
+    nodes = table["node_type"].where(table["node_type"] != "", old)
+    usual = {name: found.mode().iloc[0] for name, found in nodes.groupby(table["experiment"])}
+    return table.assign(node_type=nodes, other_node=nodes != table["experiment"].map(usual))
 
 
 def _read_folder(results_dir: Path) -> pd.DataFrame:

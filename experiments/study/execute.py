@@ -23,7 +23,7 @@ from experiments.study.config import JobConfig, PlanConfig
 from experiments.study.executors import ExecutorConfig
 from experiments.study.expected import clock_of
 from experiments.study.job import Outcome, run_job
-from experiments.study.plan import compose_jobs, workers_of
+from experiments.study.plan import compose_jobs, expand, workers_of
 from experiments.study.pool import Ended, Started, run_tasks
 from experiments.study.progress import Display
 
@@ -47,6 +47,8 @@ def run_plan(
     Settings, tracking store, locks and executor are checked before the first job starts.
     """
     executor = executor or ExecutorConfig()
+    every = {tuple(job) for stage in expand(plan, given) for job in stage}
+    log.info("checking the settings of %d jobs before the first one starts", len(every))
     stages = _logged_from_here(without_repeats(compose_jobs(plan, given)), executor)
     first = stages[0][0]
     tracker = tracking.tracker(first.tracking_uri, first.results_dir)
@@ -60,7 +62,7 @@ def run_plan(
     settle(tracker)
     failed = _run_stages(stages, runner, tracker)
     settle(tracker)
-    reported = not plan.report or _report(first.results_dir, first.study)
+    reported = not plan.report or _report(first)
     _say_how_it_ended(stages, failed, reported=reported)
 
 
@@ -187,7 +189,11 @@ def _output_to(path: Path) -> Iterator[None]:
                 os.close(before)
 
 
-def _report(results_dir: Path, study: str) -> bool:
+def _report(job: JobConfig) -> bool:
     """Make the report in a process of its own; returns whether that went well."""
-    command = [sys.executable, "-m", "experiments.report", "--results", str(results_dir)]
-    return subprocess.run([*command, "--experiment", study], check=False).returncode == 0
+    command = [sys.executable, "-m", "experiments.report", "--results", str(job.results_dir)]
+    command += ["--experiment", job.study, *([] if job.tracking_uri else ["--no-tracking"])]
+    env = {k: v for k, v in os.environ.items() if k != "MLFLOW_TRACKING_URI"}
+    if job.tracking_uri and not job.tracking_uri.startswith(SQLITE):
+        env["MLFLOW_TRACKING_URI"] = job.tracking_uri
+    return subprocess.run(command, env=env, check=False).returncode == 0

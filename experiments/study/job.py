@@ -25,6 +25,7 @@ from experiments.records.journal import Recorder
 from experiments.records.locks import Machine, Untimed, locked
 from experiments.records.rows import ResultRow, Store, collect, disk_full_is_clear
 from experiments.study.config import ConfigError, JobConfig
+from experiments.study.refit import check_kind, search_and_refit
 from experiments.study.search import SearchResult, Trial, open_grid, search
 from experiments.study.stop import Stop, stoppable, stops_the_job
 from experiments.types import Dataset
@@ -55,8 +56,9 @@ def _run_unless_finished(config: JobConfig, stop: Stop) -> Outcome:
     store = Store.of(config.results_dir, config.study)
     with machine.working():
         dataset = load(config.dataset, config.seed, config.cache_dir, config.workload)
-    if dataset.workload is None:
+    if dataset.workload is None and dataset.counting is None:
         machine = Untimed(machine.folder, machine.who)
+    check_kind(config, dataset)
     config = _like_another(config, dataset)
     row = _blank_row(config, dataset)
     with locked(store.lock(row.fingerprint)):
@@ -82,7 +84,8 @@ def _run(
         queries = None
         row = replace(row, run_id=recorder.run_id)
         try:
-            found = search(
+            find = search if dataset.counting is None else search_and_refit
+            found = find(
                 config.model.build,
                 config.search.grid,
                 dataset,
@@ -215,7 +218,7 @@ def _blank_row(config: JobConfig, dataset: Dataset) -> ResultRow:
 
 
 def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
-    """Replace the grid by what the model `search.like` chose here, as far as both have it."""
+    """Add to the grid what the model `search.like` chose here, as far as both have it."""
     if config.search.like is None:
         return config
     rows = collect(config.results_dir)
@@ -230,9 +233,10 @@ def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
             f"search.like is {config.search.like!r} but that model has no result for "
             f"{dataset.name}, seed {config.seed}: run model={config.search.like} first"
         )
-    chosen: dict[str, Any] = json.loads(rows[same].sort_values("started_at")["params"].iloc[-1])
+    last = rows[same].sort_values("started_at").iloc[-1]
+    chosen: dict[str, Any] = {**json.loads(last["params"]), "size_bytes": int(last["size_bytes"])}
     shared = {k: [v] for k, v in chosen.items() if k in config.model.params}
-    grid = open_grid(shared, config.model.params, config.fixed)
+    grid = open_grid(shared | config.search.grid, config.model.params, config.fixed)
     return replace(config, search=replace(config.search, grid=grid))
 
 

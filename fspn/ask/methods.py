@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from fspn.ask.caution import warn_caller
 from fspn.ask.parse import (
     Question,
     box_events,
@@ -22,10 +21,11 @@ from fspn.ask.parse import (
 )
 from fspn.engine.cold_start import answer_meanwhile
 from fspn.engine.engine import Engine
-from fspn.engine.interpret import Interpreter
 from fspn.engine.joint_table import enumerate_logs
+from fspn.model.eliminate.elimination import Elimination
+from fspn.model.eliminate.tables import Tables
+from fspn.model.infer import log_probability
 from fspn.model.nodes import Node
-from fspn.model.sample import sample_columns
 from fspn.schema.cells import OUTSIDE
 from fspn.schema.domain import Domain, as_table
 from fspn.schema.events import CodeRange, Events
@@ -44,7 +44,6 @@ class Questions:
     root_: Node
     as_frame_: bool
     _compiled: Engine | None
-    _interpreter: Interpreter
 
     @property
     def _engine(self) -> Engine | None:
@@ -203,28 +202,27 @@ class Questions:
         """The mean log-likelihood of the rows."""
         return float(self.score_samples(X).mean())
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
-        """Rows drawn from the model, as a DataFrame (an array if it was fitted on one)."""
-        self._check_fitted()
-        rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        columns = sample_columns(self.root_, n_samples, rng)
-        drawn = [variable.realise(columns[v], rng) for v, variable in enumerate(self.domain_)]
-        frame = pd.concat(drawn, axis=1, keys=self.domain_.names)
-        frame.columns = pd.Index(self.domain_.names, tupleize_cols=False)
-        return frame if self.as_frame_ else frame.to_numpy()
-
     def _check_fitted(self) -> None:
         # scikit-learn's own check takes as long as a query.
         if not hasattr(self, "root_"):
             check_is_fitted(self, "root_")
 
+    def _elimination_tables(self) -> Tables:
+        """What eliminations share between questions, made anew for another root."""
+        known: tuple[Node, Tables] | None = getattr(self, "_tables", None)
+        if known is None or known[0] is not self.root_:
+            known = (self.root_, Tables([variable.size for variable in self.domain_.variables]))
+            self._tables = known
+        return known[1]
+
     def _log_probability(self, events: Events) -> np.ndarray:
         events = in_cells(self.domain_, events)
-        engine, slowly = self._compiled, self._interpreter.log_probability
+        engine = self._compiled
         if engine is None:
-            return slowly(events)
+            return log_probability(self.root_, events)
         if engine.is_ready:
             return engine.log_probability(events)
+        slowly = partial(Elimination(self._elimination_tables()).logs, self.root_)
         return answer_meanwhile(events, slowly, engine.log_probability, lambda: engine.is_ready)
 
     def _events(self, asked: Any, points: bool = False) -> tuple[Events, bool]:
@@ -298,7 +296,7 @@ class Questions:
         message = "the evidence has probability zero, so nothing can be said given it"
         if strict:
             raise ValueError(message)
-        warnings.warn(message + "; the answer is NaN", RuntimeWarning, stacklevel=3)
+        warn_caller(message + "; the answer is NaN")
 
 
 def _one_of(event: Any, lower: Any, upper: Any) -> Any:

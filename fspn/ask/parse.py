@@ -129,6 +129,10 @@ def _mask(variable: Variable, wanted: Any) -> np.ndarray:
 
 def _code_range(variable: Variable, wanted: Any) -> tuple[int, int]:
     """The codes of a value or an interval; (1, 0) where there are none."""
+    if type(wanted) in PLAIN_TYPES and variable.kind != "datetime":
+        known = variable.positions.get(wanted)
+        if known is not None:
+            return known, known
     if wanted is FREE:
         return 0, variable.size - 1
     if wanted is NOT_MISSING:
@@ -354,7 +358,7 @@ def in_cells(domain: Domain, events: Events) -> Events:
 def _in_cells(variable: Variable, ranges: LineRanges) -> Constraint:
     cells = variable.cells
     assert cells is not None
-    if ranges.lower.size == 1 and not ranges.by_density[0]:
+    if cells.is_in_order and ranges.lower.size == 1 and not ranges.by_density[0]:
         return _one_range(variable, cells, ranges)
     weights = np.zeros((len(ranges), variable.size))
     for lower, upper in zip(ranges.lower.T, ranges.upper.T, strict=True):
@@ -372,9 +376,9 @@ def _in_cells(variable: Variable, ranges: LineRanges) -> Constraint:
 
 def _one_range(variable: Variable, cells: Cells, ranges: LineRanges) -> Constraint:
     """A single range without a detour over arrays: the most common question."""
-    first, last, first_share, last_share = cells.cells_in_range(
-        float(ranges.lower[0, 0]), float(ranges.upper[0, 0])
-    )
+    found = cells.cells_in_range(float(ranges.lower[0, 0]), float(ranges.upper[0, 0]))
+    assert found is not None
+    first, last, first_share, last_share = found
     missing = bool(ranges.missing[0]) and variable.missing is not None
     if first_share == last_share == 1.0 and not missing:
         return CodeRange(np.array([first]), np.array([last]))

@@ -10,11 +10,13 @@ import numpy as np
 from numba import prange
 
 from fspn.engine.code_kernels import codes_of_box
-from fspn.engine.dense_kernels import new_dense_state
+from fspn.engine.factor_kernels import new_dense_state
 from fspn.engine.kernels import compiled, kernel, new_state
 from fspn.engine.memo_kernels import new_memory
+from fspn.engine.pools import Pools
 from fspn.engine.region_kernels import new_room, run_regions
 from fspn.engine.tree_kernels import FRAME, evaluate
+from fspn.engine.workspace import Event, Workspace
 
 CHUNK = 16
 
@@ -22,41 +24,40 @@ CHUNK = 16
 @compiled()
 def new_workspace(m, depth):
     """What the kernels of trees and of regions write to, apart from the buffer."""
-    tree = (
+    tree = Workspace(
         np.zeros(m, dtype=np.bool_),
         np.empty((depth[0], FRAME), dtype=np.int64),
         np.empty((depth[0], 2)),
         np.empty(depth[1], dtype=np.int64),
-        *new_state(depth[2]),
-        *new_dense_state(depth[2]),
-        *new_memory(depth[3]),
+        new_state(depth[2]),
+        new_dense_state(depth[2]),
+        new_memory(depth[3]),
     )
     return tree, new_room(m, depth[5]), depth
 
 
 @kernel()
-def _answer(program, low, high, w, weights, sizes, n, buffer, first, workspace, out, start):
+def _answer(root, pools, events, sizes, n, buffer, first, work, out, start):
     """The log-probabilities of the first n events of a chunk go to ``out`` from ``start`` on.
 
     Their sides are overwritten. Returns 0, or how large a buffer it takes. The only place that
     evaluates, so that all of an evaluation can be inlined here: arrays as arguments cost more than
     many an event.
     """
-    tree, room, depth = workspace
-    by_regions = depth[4] >= 0 and program[0] == depth[6]
+    tree, room, depth = work
+    by_regions = depth[4] >= 0 and root == depth[6]
     for q in range(n):
+        places = events.places[min(q, len(events.places) - 1)]
+        event = Event(events.lower[q], events.upper[q], places, events.weights)
         if by_regions:
             value = run_regions(
-                depth[4], program[1], program[2], program[3], low[q], high[q],
-                w[min(q, len(w) - 1)], weights, sizes, *room,
+                depth[4], pools.ints, pools.tables, pools.numbers,
+                event.lower, event.upper, event.places, event.weights, sizes, *room,
             )  # fmt: skip
             if not isnan(value):
                 out[start + q] = value
                 continue
-        value, need = evaluate(
-            *program, low[q], high[q], w[min(q, len(w) - 1)], weights, sizes,
-            buffer, first, *tree,
-        )  # fmt: skip
+        value, need = evaluate(root, pools, event, sizes, buffer, first, tree)
         if need > 0:
             return need
         out[start + q] = value
@@ -70,17 +71,15 @@ def run_events(
     """The log-probability of every event, one after the other; > 0 asks for a larger buffer."""
     m = lower.shape[1]
     low, high = np.empty((CHUNK, m), dtype=np.int64), np.empty((CHUNK, m), dtype=np.int64)
-    program, workspace = (root, ints, tables, numbers), new_workspace(m, depth)
+    pools, work = Pools(ints, tables, numbers), new_workspace(m, depth)
     for start in range(0, len(lower), CHUNK):
         n = min(CHUNK, len(lower) - start)
         for q in range(n):
             for v in range(m):
                 low[q, v] = max(lower[start + q, v], 0)
                 high[q, v] = min(upper[start + q, v], sizes[v] - 1)
-        need = _answer(
-            program, low, high, w[start : start + n], weights, sizes, n,
-            buffer, first, workspace, out, start,
-        )  # fmt: skip
+        events = Event(low, high, w[start : start + n], weights)
+        need = _answer(root, pools, events, sizes, n, buffer, first, work, out, start)
         if need > 0:
             return need
     return 0
@@ -111,17 +110,14 @@ def run_boxes(
     """Boxes of values: codes are looked up on the way. NaN leaves a side open."""
     m = lower.shape[1]
     low, high = np.empty((CHUNK, m), dtype=np.int64), np.empty((CHUNK, m), dtype=np.int64)
-    unweighted, no_weights = np.full((1, m), -1, dtype=np.int64), np.zeros(1)
-    program, workspace = (root, ints, tables, numbers), new_workspace(m, depth)
+    events = Event(low, high, np.full((1, m), -1, dtype=np.int64), np.zeros(1))
+    pools, work = Pools(ints, tables, numbers), new_workspace(m, depth)
     coding = (values, starts, edges, others)
     for start in range(0, len(lower), CHUNK):
         n = min(CHUNK, len(lower) - start)
         for q in range(n):
             codes_of_box(lower, upper, start + q, *coding, low[q], high[q])
-        need = _answer(
-            program, low, high, unweighted, no_weights, sizes, n,
-            buffer, first, workspace, out, start,
-        )  # fmt: skip
+        need = _answer(root, pools, events, sizes, n, buffer, first, work, out, start)
         if need > 0:
             return need
     return 0
@@ -137,16 +133,13 @@ def run_conditionals(root, ints, tables, numbers, sizes, depth, pairs, n, buffer
     """
     m = len(sizes)
     low, high = np.empty((2, m), dtype=np.int64), np.empty((2, m), dtype=np.int64)
-    unweighted, no_weights = np.full((1, m), -1, dtype=np.int64), np.zeros(1)
-    program, workspace = (root, ints, tables, numbers), new_workspace(m, depth)
+    events = Event(low, high, np.full((1, m), -1, dtype=np.int64), np.zeros(1))
+    pools, work = Pools(ints, tables, numbers), new_workspace(m, depth)
     logs = np.empty(2)
     place, n_impossible = 0, 0
     for q in range(n):
         place = _read_question(pairs, place, sizes, low, high)
-        need = _answer(
-            program, low, high, unweighted, no_weights, sizes, 2,
-            buffer, first, workspace, logs, 0,
-        )  # fmt: skip
+        need = _answer(root, pools, events, sizes, 2, buffer, first, work, logs, 0)
         if need > 0:
             return need, 0
         impossible = logs[1] == -np.inf

@@ -1,9 +1,9 @@
 """The first minute of an installation: kernels are compiled beside the program that asks.
 
 Compiling the kernels takes about a minute, once per installation; from then on they come out of
-numba's cache. Until they are there, a second process compiles them (``python -m fspn.warm``) and
-:mod:`fspn.engine.interpret` answers. ``FSPN_KERNELS=wait`` in the environment (:mod:`fspn.jit`)
-switches this off: the first call then compiles what it needs and waits.
+numba's cache. Until they are there, a second process compiles them (``python -m fspn.warm``), and
+elimination in numpy (:mod:`fspn.model.eliminate`) answers. ``FSPN_KERNELS=wait`` in the environment
+(:mod:`fspn.jit`) switches this off: the first call then compiles what it needs and waits.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def answer_meanwhile(
             if not told and monotonic() - begin > PATIENCE:
                 _warn("answers come slowly until the kernels are compiled")
                 told = True
-    except TooWide:
+    except (TooWide, RecursionError):
         _warn("this answer needs the compiled kernels and waits for them")
         COMPILATION.wait()
     if place < events.n:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 
@@ -22,9 +22,27 @@ from fspn.engine.compile_block import (
 )
 from fspn.engine.compile_dense import fits_dense, write_dense_block
 from fspn.engine.compile_regions import instructions
-from fspn.engine.kernels import BLOCK, FACTORIZE, JOINT, MEMO, PRODUCT, SUM, UNI_LEAF
 from fspn.engine.memo_kernels import MAX_HEADS, MIN_HEADS
 from fspn.engine.pools import Pools, PoolWriter
+from fspn.engine.program import (
+    BLOCK,
+    FACTORIZE,
+    JOINT,
+    MEMO,
+    PRODUCT,
+    SUM,
+    UNI_LEAF,
+    BlockRecord,
+    BoxRecord,
+    FactorizeRecord,
+    JointRecord,
+    LeafRecord,
+    MemoRecord,
+    ProductRecord,
+    SideRecord,
+    SumRecord,
+    open_ended,
+)
 from fspn.model.leaves.base import Univariate, log_of
 from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
@@ -128,7 +146,8 @@ class _Writer:
 
     def _memo(self, place: int, scope: frozenset[int], cut: frozenset[int]) -> int:
         self._n_memos += 1
-        return self._record(MEMO, *self._scope(scope), place, len(cut), *sorted(cut))
+        head = (MEMO, *self._scope(scope), place, len(cut))
+        return self._record(*open_ended(MemoRecord, *head, rest=sorted(cut)))
 
     def _dispatch(self, node: Node) -> int:
         if isinstance(node, MultiLeaf):
@@ -141,7 +160,8 @@ class _Writer:
             children = [self.node(child) for child in node.children]
             weights = self._numbers_at(log_of(node.weights))
             scope = self._scope(node.scope)
-            return self._record(SUM, *scope, len(children), weights, *children)
+            head = (SUM, *scope, len(children), weights)
+            return self._record(*open_ended(SumRecord, *head, rest=children))
         if isinstance(node, Factorize):
             return self._factorize(node)
         raise NotCompilable(f"a {type(node).__name__} node outside a factorize node")
@@ -152,7 +172,8 @@ class _Writer:
             raise NotCompilable(f"a leaf of the family {dist.family!r}")
         scope = self._scope(frozenset([variable]))
         cumulative = self._numbers_at(np.concatenate([[0.0], np.cumsum(pmf)]))
-        return self._record(UNI_LEAF, *scope, variable, len(pmf), self._numbers_at(pmf), cumulative)
+        place = self._numbers_at(pmf)
+        return self._record(*LeafRecord(UNI_LEAF, *scope, variable, len(pmf), place, cumulative))
 
     def _product(self, node: Product) -> int:
         """A few small tables and leaves are one block; else tabular children are one each."""
@@ -163,7 +184,8 @@ class _Writer:
         return self._product_of([self.node(child) for child in node.children], node.scope)
 
     def _product_of(self, children: list[int], node_scope: frozenset[int]) -> int:
-        return self._record(PRODUCT, *self._scope(node_scope), len(children), *children)
+        head = (PRODUCT, *self._scope(node_scope), len(children))
+        return self._record(*open_ended(ProductRecord, *head, rest=children))
 
     def _multi_leaf(self, node: MultiLeaf) -> int:
         inside = node.dist.as_node(node.variables)
@@ -188,7 +210,7 @@ class _Writer:
         rows, shares = self.pool.table_at(dist.rows), self._numbers_at(dist.weights)
         epsilon = self._numbers_at(np.array([dist.epsilon]))
         own = (len(node.variables), variables, len(dist.weights), rows, shares, epsilon, marginals)
-        return self._record(JOINT, *scope, *own, self._row_index(dist))
+        return self._record(*JointRecord(JOINT, *scope, *own, self._row_index(dist)))
 
     def _row_index(self, dist: SparseJoint) -> int:
         """Per variable the rows in its order, and where each code begins; -1 for a short table."""
@@ -233,22 +255,24 @@ class _Writer:
     def _regions(self, node: Factorize, left: int) -> int:
         """A factorize node whose left child is already written."""
         boxes = [
-            self._record(place, len(box), *(entry for cell in box for entry in cell))
+            self._record(*open_ended(BoxRecord, place, len(box), rest=chain(*box)))
             for region, leaf in leaves_of(node.right)
             for place in [self.node(leaf)]
             for box in self._boxes(region)
         ]
         right = self._scope(node.right.scope)
-        return self._record(FACTORIZE, *self._scope(node.scope), left, *right, len(boxes), *boxes)
+        scope = self._scope(node.scope)
+        head = (FACTORIZE, *scope, left, *right, len(boxes))
+        return self._record(*open_ended(FactorizeRecord, *head, rest=boxes))
 
-    def _boxes(self, region: Region) -> list[tuple[tuple[int, int, int], ...]]:
+    def _boxes(self, region: Region) -> list[tuple[SideRecord, ...]]:
         """A region as boxes of ranges; a set of codes is cut into its runs."""
         sides = []
         for variable, cell in region.items():
             if isinstance(cell, Interval):
                 raise NotCompilable("a region of reals")
             runs = _runs(cell.codes) if isinstance(cell, Codes) else [(cell.lower, cell.upper)]
-            sides.append([(variable, low, high) for low, high in runs if low <= high])
+            sides.append([SideRecord(variable, low, high) for low, high in runs if low <= high])
         self.widest = max(self.widest, len(sides))
         return list(product(*sides))
 
@@ -259,10 +283,11 @@ class _Writer:
     def _write(self, block: Block, node_scope: frozenset[int]) -> int:
         place = write_block(self.pool, block)
         below = -1 if block.base is None else self._below(block.base, block.external)
-        dense = write_dense_block(self.pool, block) if fits_dense(self.pool, block) else -1
+        fits = fits_dense(self.pool, block)
+        dense = write_dense_block(self.pool, block, place) if fits else -1
         self.widest = max(self.widest, len(block.external))
         self.longest = max(self.longest, len(block.variables))
-        return self._record(BLOCK, *self._scope(node_scope), place, below, dense)
+        return self._record(*BlockRecord(BLOCK, *self._scope(node_scope), place, below, dense))
 
     def _below(self, base: Node, external: Sequence[int]) -> int:
         """What lies below a block, which asks for it cell by cell of its outer variables."""

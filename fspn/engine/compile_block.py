@@ -7,6 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from fspn.engine.pools import PoolWriter
+from fspn.engine.program import (
+    LEVEL_SIZE,
+    TABLES,
+    VARIABLE,
+    LevelRecord,
+    TablesRecord,
+    VariableRecord,
+    open_ended,
+)
 from fspn.model.cpt.backoff import BackoffLevel, Rows
 from fspn.model.cpt.full import FullTable
 from fspn.model.graph import elimination_order, topological_order
@@ -106,18 +115,19 @@ def _local_order(
 def write_block(pool: PoolWriter, block: Block) -> int:
     """The record that :mod:`fspn.engine.elimination` reads; returns its place."""
     places = {v: i for i, v in enumerate(block.variables)}
-    records = [pool.record(v, pool.sizes[v], 0, 0, 0) for v in block.external]
+    records = [_record(pool, v, pool.sizes[v], 0) for v in block.external]
     records += [_variable(pool, part, places) for part in block.parts]
     order = block.order(pool.sizes)
     ranks = pool.record(*np.argsort(order), *order)
-    return pool.record(0, len(block.variables), len(block.external), ranks, *records)
+    head = (len(block.variables), len(block.external), ranks)
+    return pool.record(*open_ended(TablesRecord, *head, rest=records))
 
 
 def _variable(pool: PoolWriter, part: TableSplit | UniLeaf, places: dict[int, int]) -> int:
     if isinstance(part, UniLeaf):
         assert isinstance(part.dist, Categorical)
         base = pool.numbers_at(part.dist.p)
-        return pool.record(part.variable, len(part.dist.p), base, 0, 0)
+        return _record(pool, part.variable, len(part.dist.p), base)
     cpt = part.cpt
     base = pool.numbers_at(cpt.base)
     levels = [entry for level in cpt.levels for entry in _level(pool, level, len(cpt.base))]
@@ -125,10 +135,24 @@ def _variable(pool: PoolWriter, part: TableSplit | UniLeaf, places: dict[int, in
         entry for v, size in zip(part.given, cpt.sizes, strict=True) for entry in (places[v], size)
     ]
     head = (part.variable, len(cpt.base), base, len(part.given), len(cpt.levels))
-    return pool.record(*head, *parents, *levels)
+    return pool.record(*open_ended(VariableRecord, *head, rest=(*parents, *levels)))
 
 
-def _level(pool: PoolWriter, level: BackoffLevel | FullTable, size: int) -> tuple[int, ...]:
+def _record(pool: PoolWriter, variable: int, n_codes: int, base: int) -> int:
+    """A variable without parents."""
+    return pool.record(*open_ended(VariableRecord, variable, n_codes, base, 0, 0, rest=()))
+
+
+def last_level(pool: PoolWriter, tables: int, place: int) -> int:
+    """The record of the last level of a variable, by its place in a block that was written."""
+    var = pool.entry(tables + TABLES.first_variable + place)
+    n_parents, n_levels = (
+        pool.entry(var + field) for field in (VARIABLE.n_parents, VARIABLE.n_levels)
+    )
+    return var + VARIABLE.first_parent + 2 * n_parents + LEVEL_SIZE * (n_levels - 1)
+
+
+def _level(pool: PoolWriter, level: BackoffLevel | FullTable, size: int) -> LevelRecord:
     rows = level.rows
     cells = int(np.prod([float(size) for size in level.sizes]))
     if cells <= MAX_INDEX:
@@ -142,7 +166,7 @@ def _level(pool: PoolWriter, level: BackoffLevel | FullTable, size: int) -> tupl
     start, codes = pool.table_at(rows.start), pool.table_at(rows.codes)
     share, tail = pool.numbers_at(rows.share), pool.numbers_at(rows.tail)
     head = (level.width, index, keys, len(rows.keys), start, codes, share, tail)
-    return (*head, *_listed(pool, rows, size))
+    return LevelRecord(*head, *_listed(pool, rows, size))
 
 
 def _listed(pool: PoolWriter, rows: Rows, size: int) -> tuple[int, int, int]:
@@ -150,5 +174,5 @@ def _listed(pool: PoolWriter, rows: Rows, size: int) -> tuple[int, int, int]:
     keys = np.repeat(rows.keys, np.diff(rows.start))
     order = np.argsort(rows.codes, kind="stable")
     start = np.searchsorted(rows.codes[order], np.arange(size + 1))
-    by_symbol, symbol_keys = pool.table_at(start), pool.table_at(keys[order])
-    return by_symbol, symbol_keys, pool.numbers_at(rows.share[order])
+    by_code, code_keys = pool.table_at(start), pool.table_at(keys[order])
+    return by_code, code_keys, pool.numbers_at(rows.share[order])

@@ -6,16 +6,35 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from fspn.engine.compile_block import Block
-from fspn.engine.dense_kernels import MAX_VARIABLES, WAY, WAYS
+from fspn.engine.compile_block import Block, last_level
+from fspn.engine.factor_kernels import MAX_VARIABLES
+from fspn.engine.orders import sparse_order
 from fspn.engine.pools import PoolWriter
 from fspn.engine.presum import Shortener, ShortTable
+from fspn.engine.program import (
+    WAY_SIZE,
+    WAYS,
+    DenseRecord,
+    DenseTableRecord,
+    DenseVariableRecord,
+    DimensionRecord,
+    WayRecord,
+    open_ended,
+)
 from fspn.model.cpt.backoff import BackoffTable
-from fspn.model.cpt.full import FullTable
+from fspn.model.cpt.dense import dense_table
 from fspn.model.nodes import TableSplit, UniLeaf
 
-MAX_TABLE = 1 << 17
-MAX_DENSE = 1 << 21
+# A table of three columns of 100 values has 2^20 cells; all of a model's take 64 MB at most.
+MAX_TABLE = 1 << 21
+MAX_DENSE = 1 << 23
+
+# Where the last level's entries are fewer than one in SPARSER of so many cells, they are summed.
+MIN_SPARSE = 1 << 17
+SPARSER = 8
+NO_LEVELS = (-1, -1, -1)
+
+# Presummed tables may take this many cells, or as many as the tables that they are made of.
 MAX_SHORTER = 1 << 19
 
 
@@ -27,9 +46,9 @@ def fits_dense(pool: PoolWriter, block: Block) -> bool:
     return max(cells) <= MAX_TABLE and pool.n_dense - pool.n_shorter + sum(cells) <= MAX_DENSE
 
 
-def write_dense_block(pool: PoolWriter, block: Block) -> int:
-    """The record that :mod:`fspn.engine.dense_kernels` reads."""
-    return _DenseWriter(pool, block).write()
+def write_dense_block(pool: PoolWriter, block: Block, record: int) -> int:
+    """What :mod:`fspn.engine.dense_kernels` reads; ``record`` is that of the sparse tables."""
+    return _DenseWriter(pool, block, record).write()
 
 
 class _DenseWriter:
@@ -40,15 +59,24 @@ class _DenseWriter:
     largest strides: an event fixes them more often than not, and what is left lies side by side.
     """
 
-    def __init__(self, pool: PoolWriter, block: Block) -> None:
-        self._pool, self._block = pool, block
+    def __init__(self, pool: PoolWriter, block: Block, record: int) -> None:
+        self._pool, self._block, self._record = pool, block, record
         tables = [
             ((*parents, place), _written(part))
             for place, (parents, part) in enumerate(zip(block.parents, block.parts, strict=True))
         ]
-        self._shortener = Shortener(tables, MAX_SHORTER - pool.n_shorter)
-        order = sorted(block.order(pool.sizes), key=lambda v: len(self._shortener.children[v]) > 0)
+        own = sum(cells.size for _, cells in tables)
+        self._shortener = Shortener(tables, max(MAX_SHORTER, own) - pool.n_shorter)
+        order = sorted(self._order(), key=lambda v: len(self._shortener.children[v]) > 0)
         self._rank = {place: rank for rank, place in enumerate(order)}
+
+    def _order(self) -> list[int]:
+        """The elimination order; the child of a sparse table is summed out before its parents."""
+        sizes = [int(self._pool.sizes[v]) for v in self._block.variables]
+        sparse = {i for i, part in enumerate(self._block.parts) if is_sparse(part)}
+        if not sparse:
+            return self._block.order(self._pool.sizes)
+        return sparse_order(self._block.parents, sizes, sparse)
 
     def write(self) -> int:
         entries: list[int] = []
@@ -56,8 +84,8 @@ class _DenseWriter:
             v = self._block.variables[place]
             above = self._turns(self._shortener.ancestors[place])
             last = int(self._pool.sizes[v]) - 1
-            entries += [v, last, self._rank[place], above, self._tables(place)]
-        return self._pool.record(len(self._rank), *entries)
+            entries += DenseVariableRecord(v, last, self._rank[place], above, self._tables(place))
+        return self._pool.record(*open_ended(DenseRecord, len(self._rank), rest=entries))
 
     def _turns(self, places: Iterable[int]) -> int:
         """Tables as bits."""
@@ -70,19 +98,34 @@ class _DenseWriter:
             ways = [
                 entry
                 for parent, shorter in table.ways
-                for entry in (
+                for entry in WayRecord(
                     1 << self._rank[parent],
                     self._turns(self._shortener.children[parent]),
                     written[shorter.merged],
                 )
             ]
-            ways += [0] * (WAY * WAYS - len(ways))
-            written[table.merged] = self._table(table, ways)
+            ways += [0] * (WAY_SIZE * WAYS - len(ways))
+            levels = self._levels(place) if not table.merged else NO_LEVELS
+            written[table.merged] = self._table(table, ways, levels)
             self._pool.n_shorter += table.cells.size if table.merged else 0
         return written[frozenset()]
 
-    def _table(self, table: ShortTable, ways: list[int]) -> int:
+    def _levels(self, place: int) -> tuple[int, int, int]:
+        """The last level of a variable's table and the table below it, where that is sparse."""
+        part = self._block.parts[place]
+        if isinstance(part, UniLeaf) or not is_sparse(part):
+            return NO_LEVELS
+        cells = np.asarray(part.cpt.base)
+        if isinstance(part.cpt, BackoffTable) and len(part.cpt.levels) > 1:
+            cells = dense_table(BackoffTable(part.cpt.base, part.cpt.levels[:-1]))
+        below = ShortTable((*self._block.parents[place][: cells.ndim - 1], place), cells)
+        level = last_level(self._pool, self._record, place)
+        return level, self._table(below, [0] * (WAY_SIZE * WAYS), NO_LEVELS), self._rank[place]
+
+    def _table(self, table: ShortTable, ways: list[int], levels: tuple[int, int, int]) -> int:
         """One table with its dimensions by rank, the last one fastest."""
+        sizes = table.cells.shape[:-1]
+        keys = [*(int(np.prod(sizes[i + 1 :])) for i in range(len(sizes))), 0]
         ranks = [self._rank[place] for place in table.dims]
         axes = np.argsort(ranks)
         cells = np.transpose(table.cells, axes)
@@ -90,10 +133,13 @@ class _DenseWriter:
         dims = [
             entry
             for axis, stride in zip(axes, strides, strict=True)
-            for entry in (ranks[axis], stride, self._block.variables[table.dims[axis]])
+            for entry in DimensionRecord(
+                ranks[axis], stride, self._block.variables[table.dims[axis]], keys[axis]
+            )
         ]
         start, bits = self._pool.dense_at(cells), sum(1 << rank for rank in ranks)
-        return self._pool.record(start, len(ranks), bits, self._turns(table.merged), *ways, *dims)
+        head = (start, len(ranks), bits, self._turns(table.merged), *levels)
+        return self._pool.record(*open_ended(DenseTableRecord, *head, rest=(*ways, *dims)))
 
 
 def _cells(part: UniLeaf | TableSplit) -> int:
@@ -107,24 +153,12 @@ def _row(leaf: UniLeaf) -> np.ndarray:
 
 
 def _written(part: UniLeaf | TableSplit) -> np.ndarray:
-    return _row(part) if isinstance(part, UniLeaf) else written_out(part.cpt)
+    return _row(part) if isinstance(part, UniLeaf) else dense_table(part.cpt)
 
 
-def written_out(cpt: BackoffTable | FullTable) -> np.ndarray:
-    """All of a conditional table, one axis per parent and the child's last."""
-    rows = int(np.prod(cpt.sizes))
-    table = np.tile(cpt.base, (rows, 1))
-    for level in cpt.levels:
-        repeats = rows // int(np.prod(level.sizes))
-        place = np.full(rows // repeats, -1)
-        place[level.rows.keys] = np.arange(len(level.rows.keys))
-        place = np.repeat(place, repeats)
-        seen = np.flatnonzero(place >= 0)
-        table[seen] *= level.rows.tail[place[seen]][:, None]
-        first, last = level.rows.start[place[seen]], level.rows.start[place[seen] + 1]
-        n = last - first
-        entries = np.repeat(first - np.concatenate([[0], np.cumsum(n)[:-1]]), n) + np.arange(
-            n.sum()
-        )
-        table[np.repeat(seen, n), level.rows.codes[entries]] += level.rows.share[entries]
-    return table.reshape(*cpt.sizes, len(cpt.base))
+def is_sparse(part: UniLeaf | TableSplit) -> bool:
+    """Whether a sum over the entries of the last level is far shorter than one over all cells."""
+    cells = _cells(part)
+    if isinstance(part, UniLeaf) or cells <= MIN_SPARSE:
+        return False
+    return SPARSER * len(part.cpt.levels[-1].rows.codes) < cells

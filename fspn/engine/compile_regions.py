@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from fspn.engine.kernels import FACTORIZE, JOINT, MEMO, PRODUCT, SUM, UNI_LEAF
-from fspn.engine.memo_kernels import CHILD
+from fspn.engine.program import FACTORIZE, JOINT, MEMO, MEMO_NODE, PRODUCT, SUM, UNI_LEAF
 from fspn.engine.region_kernels import (
     ADD,
     BEGIN,
@@ -72,7 +71,7 @@ class _Instructions:
                 self.code += [ADD, self.ints[node + 4] + i]
         elif kind == MEMO:
             self.code += [PROJECT, node]
-            self.value(self.ints[node + CHILD])
+            self.value(self.ints[node + MEMO_NODE.child])
             self.code.append(UNPROJECT)
         elif kind == FACTORIZE:
             self._factorize(node)
@@ -103,7 +102,7 @@ class _Instructions:
         self.code += [REGIONS, node, len(cut), *cut]
         left = ints[node + 3]
         # The regions make every sub-event of the left child once: no memo is needed for that.
-        self.value(ints[left + CHILD] if ints[left] == MEMO else left)
+        self.value(ints[left + MEMO_NODE.child] if ints[left] == MEMO else left)
         end = self._jump(RIGHT)
         first = 0
         for leaf, group in groupby(ints[box] for box in boxes):

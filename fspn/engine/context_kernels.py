@@ -11,7 +11,8 @@ Rows are told apart by a hash table at the end of the arena that lasts for one f
 from __future__ import annotations
 
 from fspn.engine.kernels import kernel
-from fspn.engine.memo_kernels import FIRST_CUT, MIX, N_CUT
+from fspn.engine.memo_kernels import MIX
+from fspn.engine.program import MEMO_NODE
 
 # The head of a context.
 SIZE, WIDTH, VARIABLES = range(3)
@@ -80,8 +81,8 @@ def project(memo, ints, context, top, arena, links, n_links, column):
     """
     n = arena[context + SIZE]
     width = 0
-    for c in range(ints[memo + N_CUT]):
-        v = ints[memo + FIRST_CUT + c]
+    for c in range(ints[memo + MEMO_NODE.n_cut]):
+        v = ints[memo + MEMO_NODE.first_cut + c]
         if column[0, v] >= 0:
             arena[top + VARIABLES + width] = v
             width += 1

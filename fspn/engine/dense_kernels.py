@@ -17,7 +17,20 @@ from math import log
 
 import numpy as np
 
-from fspn.engine.kernels import ONE, TINY, TOO_MANY_DIMS, compiled, kernel
+from fspn.engine.factor_kernels import (
+    AT,
+    BITS,
+    COUNT,
+    DIM,
+    EXTENT,
+    HEAD,
+    LINK,
+    STRIDE,
+    TABLE,
+    open_table,
+)
+from fspn.engine.kernels import ONE, TINY, TOO_MANY_DIMS, kernel
+from fspn.engine.level_kernels import BELOW, add_entries, own_sparse_table, put_below
 from fspn.engine.line_kernels import (
     ACROSS,
     ALONG,
@@ -30,44 +43,26 @@ from fspn.engine.line_kernels import (
     multiply_vectors,
     sum_to_number,
 )
+from fspn.engine.program import (
+    DENSE,
+    DENSE_TABLE,
+    DENSE_VARIABLE,
+    DENSE_VARIABLE_SIZE,
+    WAY,
+    WAY_SIZE,
+)
 from fspn.engine.vector_kernels import lowest_bit, short
 
-MAX_VARIABLES = 62
-
 # Variables are numbered by rank, the order in which they are summed out, and tables by turn: those
-# of children before those of their parents. Places in a dense block's record; in that of a
-# variable, by turn (ANCESTORS: bits by turn); in that of a table (DIMS: bits by rank; MERGED: by
-# turn); in the two ways on from there: a parent (a bit by rank), the tables of its children (bits
-# by turn), and the table without it; and in a dimension.
-SIZE, VARIABLES = 0, 1
-GLOBAL, LAST, RANK, ANCESTORS, TABLE, VARIABLE = range(6)
-START, N_DIMS, DIMS, MERGED, FIRST_WAY = range(5)
-PARENT, CHILDREN, SHORTER, WAY = range(4)
-WAYS = 2
-FIRST_DIM = FIRST_WAY + WAYS * WAY
-DIM_RANK, DIM_STRIDE, DIM_GLOBAL, DIMENSION = range(4)
+# of children before those of their parents (:mod:`fspn.engine.program`).
 
-# Rows of B: per variable its number of codes, and the list of factors that wait for it (one more
-# column takes what waits for none); the dimensions of the result in the making, and how far a loop
-# over them has come.
-EXTENT, HEAD, DIM, COUNT = range(4)
-# A row of G is a factor: the next one in its list, its place in the buffer, its variables as bits,
-# and its stride per variable.
-LINK, AT, BITS, STRIDE = range(4)
+# From so many products, and codes of the variable, on it pays to sum a table over its entries.
+MIN_PRODUCTS, MIN_EXTENT = 1 << 14, 8
 
 MAX_CELLS = 1 << 40
 
 # The logarithm of 1e-200: an answer above it needs no care for numbers that become 0.
 LEAST = -460.0
-
-
-@compiled()
-def new_dense_state(k):
-    """B, G and P for blocks of up to k variables."""
-    k = min(k, MAX_VARIABLES)
-    variables = np.empty((4, k + 1), dtype=np.int64)
-    factors = np.empty((3 * k + 1, STRIDE + k), dtype=np.int64)
-    return variables, factors, np.empty((5, 3 * k + 1), dtype=np.int64)
 
 
 @kernel(forceinline=True)
@@ -79,21 +74,21 @@ def _read_event(ints, block, lo, hi, w, B):
     """
     needed, free, is_open, negative = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     place = np.int64(-1)
-    var = block + VARIABLES
-    for _ in range(ints[block + SIZE]):
+    var = block + DENSE.first_variable
+    for _ in range(ints[block + DENSE.n_variables]):
         short()
-        v = np.uintp(ints[np.uintp(var + GLOBAL)])
-        r = ints[np.uintp(var + RANK)]
+        v = np.uintp(ints[np.uintp(var + DENSE_VARIABLE.variable)])
+        r = ints[np.uintp(var + DENSE_VARIABLE.rank)]
         span = hi[v] - lo[v]
         # No branches: which variables are constrained, or open, changes from event to event.
-        says = ((span - ints[np.uintp(var + LAST)]) | ~w[v]) >> 63
-        needed |= ints[np.uintp(var + ANCESTORS)] & says
+        says = ((span - ints[np.uintp(var + DENSE_VARIABLE.last)]) | ~w[v]) >> 63
+        needed |= ints[np.uintp(var + DENSE_VARIABLE.ancestors)] & says
         free |= (says + 1) << r
         is_open |= np.int64(span > 0) << r
         B[EXTENT, np.uintp(r)] = span + 1
         place &= w[v]
         negative |= span
-        var += VARIABLE
+        var += DENSE_VARIABLE_SIZE
     return needed if negative >= 0 else -1, free, is_open, place >= 0
 
 
@@ -103,8 +98,8 @@ def _may_go(ints, way, needed, free):
 
     What the tables before this one mention is not free any more.
     """
-    is_free = ints[np.uintp(way + PARENT)] & free != 0
-    return is_free & (ints[np.uintp(way + CHILDREN)] & needed == 0)
+    is_free = ints[np.uintp(way + WAY.parent)] & free != 0
+    return is_free & (ints[np.uintp(way + WAY.children)] & needed == 0)
 
 
 @kernel(forceinline=True)
@@ -112,27 +107,12 @@ def _shorten(ints, table, needed, free):
     """The table without parents that may go; returns it and the tables that are still needed."""
     while True:
         short()
-        one, other = table + FIRST_WAY, table + FIRST_WAY + WAY
+        one, other = table + DENSE_TABLE.first_way, table + DENSE_TABLE.first_way + WAY_SIZE
         first = _may_go(ints, one, needed, free)
         if not (first | _may_go(ints, other, needed, free)):
             return table, needed
-        table = ints[np.uintp((one if first else other) + SHORTER)]
-        needed &= ~ints[np.uintp(table + MERGED)]
-
-
-@kernel(forceinline=True)
-def _open_table(ints, table, lo, is_open, G, f):
-    """The table as factor f; returns (where it begins, its open variables as bits)."""
-    at, bits = ints[np.uintp(table + START)], ints[np.uintp(table + DIMS)] & is_open
-    entry = table + FIRST_DIM
-    for _ in range(ints[np.uintp(table + N_DIMS)]):
-        short()
-        stride = ints[np.uintp(entry + DIM_STRIDE)]
-        at += lo[np.uintp(ints[np.uintp(entry + DIM_GLOBAL)])] * stride
-        G[np.uintp(f), np.uintp(STRIDE + ints[np.uintp(entry + DIM_RANK)])] = stride
-        entry += DIMENSION
-    G[np.uintp(f), AT], G[np.uintp(f), BITS] = at, bits
-    return at, bits
+        table = ints[np.uintp((one if first else other) + WAY.shorter)]
+        needed &= ~ints[np.uintp(table + DENSE_TABLE.merged)]
 
 
 @kernel(forceinline=True)
@@ -140,7 +120,7 @@ def _weigh(B, G, f, r, place, weights, buffer, top):
     """The event's weights of an open variable as factor f."""
     for x in range(B[EXTENT, r]):
         buffer[top + x] = weights[place + x]
-    G[f, AT], G[f, BITS], G[f, STRIDE + r] = top, np.int64(1) << r, 1
+    G[f, AT], G[f, BITS], G[f, TABLE], G[f, STRIDE + r] = top, np.int64(1) << r, -1, 1
 
 
 @kernel(forceinline=True)
@@ -153,8 +133,9 @@ def _wait(B, G, f, r, waiting):
 
 
 @kernel(forceinline=True)
-def _gather(B, G, P, r):
+def _gather(state, r):
     """The factors that wait for variable r as columns of P; returns (how many, their bits)."""
+    B, G, P = state.variables, state.factors, state.terms
     n, bits = 0, np.int64(0)
     f = B[HEAD, r]
     while f >= 0:
@@ -222,8 +203,9 @@ def _step_across(G, P, n, d):
 
 
 @kernel(forceinline=True)
-def _next_sheet(B, G, P, n, n_dims):
+def _next_sheet(state, n, n_dims):
     """All lines along one dimension are done: back along it, and on along the others."""
+    B, G, P = state.variables, state.factors, state.terms
     for place in range(n_dims - 2, -1, -1):
         short()
         d = B[DIM, place]
@@ -255,11 +237,12 @@ def _changing(G, P, first, n, outer):
 
 
 @kernel(forceinline=True)
-def _sum_out(B, G, P, n, n_dims, r, start, cells, buffer):
+def _sum_out(state, n, n_dims, r, start, cells, buffer):
     """Sum variable r out of the gathered factors.
 
     Behind the result there is room for a matrix and a vector, each with a few numbers to spare.
     """
+    B, G, P = state.variables, state.factors, state.terms
     extent = B[EXTENT, r]
     if n_dims == 0:
         buffer[start] = sum_to_number(P, n, extent, start + 8, buffer)
@@ -301,7 +284,7 @@ def _sum_out(B, G, P, n, n_dims, r, start, cells, buffer):
                 P[PLACE, i] += P[ACROSS, i]
             n_sheet -= 1
             if n_sheet == 0 and n_dims > 2:
-                _next_sheet(B, G, P, n, n_dims)
+                _next_sheet(state, n, n_dims)
                 n_sheet = B[EXTENT, B[DIM, n_dims - 2]]
             if again and line + length < end:
                 multiply_vectors(P, n_lines, n, extent, free, buffer)
@@ -320,21 +303,23 @@ def _scale_up(buffer, start, cells):
 
 
 @kernel(forceinline=True)
-def _open_tables(ints, block, needed, free, is_open, weighted, lo, w, weights, B, G, buffer, top):
+def _open_tables(ints, block, needed, free, is_open, weighted, event, state, buffer, top):
     """All tables that matter as factors.
 
     Returns (log of those that are a number, but for a last factor, and that factor; how many
     factors, the variables that they wait for as bits; where the buffer is free, or minus the room
     that it takes).
     """
+    B, G = state.variables, state.factors
+    lo, w, weights = event.lower, event.places, event.weights
     scale, product, f, waiting = 0.0, 1.0, np.int64(0), np.int64(0)
-    none = np.int64(1) << ints[block + SIZE]
+    none = np.int64(1) << ints[block + DENSE.n_variables]
     while needed != 0:
         turn = lowest_bit(needed)
         needed &= needed - 1
-        var = block + VARIABLES + VARIABLE * turn
-        table, needed = _shorten(ints, ints[np.uintp(var + TABLE)], needed, free)
-        at, bits = _open_table(ints, table, lo, is_open, G, f)
+        var = block + DENSE.first_variable + DENSE_VARIABLE_SIZE * turn
+        table, needed = _shorten(ints, ints[np.uintp(var + DENSE_VARIABLE.table)], needed, free)
+        at, bits = open_table(ints, table, lo, is_open, G, f)
         # What is open here stays. A variable of one code may go all the same: there is no sum.
         free &= ~bits
         # No branches: which tables are a number changes from event to event. What is none reads
@@ -344,8 +329,8 @@ def _open_tables(ints, block, needed, free, is_open, weighted, lo, w, weights, B
         waiting = _wait(B, G, f, lowest_bit(bits | none), waiting)
         f += is_factor
         if weighted:
-            v = np.uintp(ints[np.uintp(var + GLOBAL)])
-            r, place = ints[np.uintp(var + RANK)], w[v]
+            v = np.uintp(ints[np.uintp(var + DENSE_VARIABLE.variable)])
+            r, place = ints[np.uintp(var + DENSE_VARIABLE.rank)], w[v]
             extent = B[EXTENT, r]
             if place >= 0 and extent == 1:
                 product *= weights[place + lo[v]]
@@ -365,20 +350,35 @@ def _open_tables(ints, block, needed, free, is_open, weighted, lo, w, weights, B
 
 
 @kernel(forceinline=True)
-def _sum_all(B, G, P, f, waiting, buffer, top, scale, product, careful):
+def _sum_all(pools, lo, is_open, state, f, waiting, buffer, top, scale, product, careful):
     """Sum out all variables that factors wait for; returns as :func:`sum_block`."""
+    B, G, P = state.variables, state.factors, state.terms
     while waiting != 0:
         r = lowest_bit(waiting)
         waiting &= waiting - 1
-        n, bits = _gather(B, G, P, r)
+        n, bits = _gather(state, r)
         n_dims, cells = _shape(B, G, f, bits)
+        whole, own = bits, -1
+        if cells * B[EXTENT, r] > MIN_PRODUCTS and B[EXTENT, r] >= MIN_EXTENT:
+            own = own_sparse_table(pools.ints, G, P, n, r)
+            if own >= 0:
+                bits = put_below(pools.ints, lo, is_open, state, n, own, r, f)
+                n_dims, cells = _shape(B, G, f + BELOW, bits)
         start, top = top, top + cells
         room = top + 24 + B[EXTENT, r]
         if n_dims > 0:
             room += B[EXTENT, r] * B[EXTENT, B[DIM, n_dims - 1]]
         if room > len(buffer):
             return 0.0, min(room, TOO_MANY_DIMS)
-        _sum_out(B, G, P, n, n_dims, r, start, cells, buffer)
+        _sum_out(state, n, n_dims, r, start, cells, buffer)
+        if own >= 0:
+            G[f + BELOW, AT], G[f + BELOW, BITS] = start, bits
+            bits = whole
+            n_dims, cells = _shape(B, G, f, bits)
+            start, top = top, top + cells
+            if top > len(buffer):
+                return 0.0, min(top, TOO_MANY_DIMS)
+            add_entries(pools, lo, state, n, r, f, n_dims, start, cells, buffer)
         if careful:
             total = _scale_up(buffer, start, cells)
             if total <= 0.0:
@@ -392,34 +392,38 @@ def _sum_all(B, G, P, f, waiting, buffer, top, scale, product, careful):
                 scale += log(product)
                 product = 1.0
         else:
-            G[f, AT], G[f, BITS] = start, bits
+            G[f, AT], G[f, BITS], G[f, TABLE] = start, bits, -1
             waiting = _wait(B, G, f, B[DIM, 0], waiting)
             f += 1
     return scale + log(product), 0
 
 
 @kernel(forceinline=True)
-def sum_block(ints, block, lo, hi, w, weights, B, G, P, buffer, top):
+def sum_block(pools, block, event, state, buffer, top):
     """The log-probability of an event on a dense block; a second value > 0 asks for more buffer.
 
     First without a look at how small the messages become. What is lost where numbers below 1e-308
     become 0 can only matter if the answer is next to nothing too; it is then computed again, with
     messages scaled up.
     """
+    ints, B = pools.ints, state.variables
+    lo, hi, w = event.lower, event.upper, event.places
     careful = False
     while True:
         needed, free, is_open, weighted = _read_event(ints, block, lo, hi, w, B)
         if needed < 0:
             return -np.inf, 0
         scale, product, f, waiting, at = _open_tables(
-            ints, block, needed, free, is_open, weighted, lo, w, weights, B, G, buffer, top
+            ints, block, needed, free, is_open, weighted, event, state, buffer, top
         )
         if product <= 0.0:
             return -np.inf, 0
         if at < 0:
             return 0.0, -at
         careful |= weighted
-        value, need = _sum_all(B, G, P, f, waiting, buffer, at, scale, product, careful)
+        value, need = _sum_all(
+            pools, lo, is_open, state, f, waiting, buffer, at, scale, product, careful
+        )
         if careful or value > LEAST or need > 0:
             return value, need
         careful = True

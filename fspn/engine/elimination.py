@@ -10,29 +10,22 @@ from fspn.engine.kernels import (
     AT,
     CODE,
     DIMS,
-    EXTERNAL,
     FACTORS,
     FIRST,
-    FIRST_PARENT,
     HIGH,
     KEPT,
-    LEVELS,
     LINK,
     LOW,
     MAX_DIMS,
     MAX_PLACES,
     NEEDED,
-    NEXT_TABLE,
-    ORDER,
+    NEXT_WAITING,
     OTHERS,
-    PARENTS,
     RANK,
     RESULT,
-    SIZE,
-    TABLES,
     TINY,
     TOO_MANY_DIMS,
-    VARIABLES,
+    WAITING,
     WEIGHT,
     advance,
     count_cells,
@@ -44,6 +37,7 @@ from fspn.engine.kernels import (
     place_of,
     read_event,
 )
+from fspn.engine.program import TABLES, VARIABLE
 from fspn.engine.sum_kernels import (
     multiply,
     rescale,
@@ -59,27 +53,31 @@ from fspn.engine.table_kernels import (
 
 
 @kernel()
-def _write(ints, tables, numbers, V, F, W, block, i, n_factors, buffer, top):
+def _write(pools, state, block, i, n_factors, buffer, top):
     """One table as dense factor number ``n_factors``; returns the new top."""
+    ints = pools.ints
+    V, F = state.variables, state.factors
     dims = len(F) - OTHERS
-    var = ints[block + VARIABLES + i]
+    var = ints[block + TABLES.first_variable + i]
     n = open_dims(ints, V, F, i, var, dims)
     start, top = top, top + count_cells(V, F, dims, n)
     if top > len(buffer):
         return -top
-    write_table(ints, tables, numbers, V, F, W, i, var, dims, n, start, buffer)
-    hang(V, F, ints[block + SIZE], n_factors, start, dims, n)
+    write_table(pools, state, i, var, dims, n, start, buffer)
+    hang(V, F, ints[block + TABLES.n_variables], n_factors, start, dims, n)
     return top
 
 
 @kernel()
-def _place_tables(ints, tables, numbers, V, F, W, block, weights, buffer, top):
+def _place_tables(pools, state, block, weights, buffer, top):
     """Hang every table that matters under the variable that is summed out first.
 
     Tables without open variables are numbers. Returns (log of their product, number of dense
     factors, new top).
     """
-    k, n_external = ints[block + SIZE], ints[block + EXTERNAL]
+    ints = pools.ints
+    V, F = state.variables, state.factors
+    k, n_external = ints[block + TABLES.n_variables], ints[block + TABLES.n_external]
     scale, product, n_factors = 0.0, 1.0, 0
     dims = len(F) - OTHERS
     for i in range(k - 1, -1, -1):
@@ -95,12 +93,12 @@ def _place_tables(ints, tables, numbers, V, F, W, block, weights, buffer, top):
                 n_factors += 1
         if i < n_external:
             continue
-        var = ints[block + VARIABLES + i]
+        var = ints[block + TABLES.first_variable + i]
         n = open_dims(ints, V, F, i, var, dims)
         if n < 0:
             return 0.0, 0, -TOO_MANY_DIMS
         if n == 0:
-            product *= point(ints, tables, numbers, V, var, V[CODE, i])
+            product *= point(pools, V, var, V[CODE, i])
             if product < TINY:
                 if product <= 0.0:
                     return -np.inf, 0, top
@@ -108,10 +106,10 @@ def _place_tables(ints, tables, numbers, V, F, W, block, weights, buffer, top):
                 product = 1.0
         elif V[RANK, F[dims, FIRST + n - 1]] < k:
             bucket = F[dims, FIRST + n - 1]
-            V[NEXT_TABLE, i] = V[TABLES, bucket]
-            V[TABLES, bucket] = i
+            V[NEXT_WAITING, i] = V[WAITING, bucket]
+            V[WAITING, bucket] = i
         else:
-            top = _write(ints, tables, numbers, V, F, W, block, i, n_factors, buffer, top)
+            top = _write(pools, state, block, i, n_factors, buffer, top)
             if top < 0:
                 return 0.0, 0, top
             n_factors += 1
@@ -126,27 +124,28 @@ def _driver(ints, V, F, block, v):
     """
     dims = len(F) - OTHERS
     best, most = -1, 0
-    i = V[TABLES, v]
+    i = V[WAITING, v]
     while i >= 0:
         if i == v:
             return v
         if V[HIGH, i] > V[LOW, i]:
-            n = open_dims(ints, V, F, i, ints[block + VARIABLES + i], dims)
+            n = open_dims(ints, V, F, i, ints[block + TABLES.first_variable + i], dims)
             if n > most:
                 best, most = i, n
-        i = V[NEXT_TABLE, i]
+        i = V[NEXT_WAITING, i]
     return best
 
 
 @kernel()
-def _write_others(ints, tables, numbers, V, F, W, block, v, driver, n_factors, buffer, top):
+def _write_others(pools, state, block, v, driver, n_factors, buffer, top):
     """All tables that wait for v, except one, as dense factors; (number of factors, new top)."""
-    i = V[TABLES, v]
+    V = state.variables
+    i = V[WAITING, v]
     while i >= 0 and top >= 0:
         if i != driver:
-            top = _write(ints, tables, numbers, V, F, W, block, i, n_factors, buffer, top)
+            top = _write(pools, state, block, i, n_factors, buffer, top)
             n_factors += 1
-        i = V[NEXT_TABLE, i]
+        i = V[NEXT_WAITING, i]
     return n_factors, top
 
 
@@ -157,8 +156,8 @@ def _only_parents(ints, V, F, v, var):
     while f >= 0:
         for d in range(F[f, DIMS]):
             known = False
-            for p in range(ints[var + PARENTS]):
-                known = known or ints[var + FIRST_PARENT + 2 * p] == F[f, FIRST + d]
+            for p in range(ints[var + VARIABLE.n_parents]):
+                known = known or ints[var + VARIABLE.first_parent + 2 * p] == F[f, FIRST + d]
             if not known:
                 return False
         f = F[f, LINK]
@@ -166,23 +165,25 @@ def _only_parents(ints, V, F, v, var):
 
 
 @kernel()
-def _sum_out(ints, tables, numbers, V, F, W, block, v, n_factors, dims, buffer, top):
+def _sum_out(pools, state, block, v, n_factors, dims, buffer, top):
     """Sum v out of everything that waits for it.
 
     Returns (start, number of dimensions, number of factors, new top).
     """
+    ints = pools.ints
+    V, F = state.variables, state.factors
     driver = _driver(ints, V, F, block, v)
-    n_factors, top = _write_others(
-        ints, tables, numbers, V, F, W, block, v, driver, n_factors, buffer, top
-    )
+    n_factors, top = _write_others(pools, state, block, v, driver, n_factors, buffer, top)
     if top < 0:
         return 0, 0, n_factors, top
     sparse = driver == v
     if driver >= 0 and not sparse:
-        var = ints[block + VARIABLES + driver]
-        sparse = _only_parents(ints, V, F, v, var) and ints[var + LEVELS] <= MAX_PLACES - 2
+        var = ints[block + TABLES.first_variable + driver]
+        sparse = (
+            _only_parents(ints, V, F, v, var) and ints[var + VARIABLE.n_levels] <= MAX_PLACES - 2
+        )
         if not sparse:
-            top = _write(ints, tables, numbers, V, F, W, block, driver, n_factors, buffer, top)
+            top = _write(pools, state, block, driver, n_factors, buffer, top)
             if top < 0:
                 return 0, 0, n_factors, top
             n_factors += 1
@@ -196,7 +197,7 @@ def _sum_out(ints, tables, numbers, V, F, W, block, v, n_factors, dims, buffer, 
         start, top = top, top + count_cells(V, F, dims, n)
         if top > len(buffer):
             return 0, 0, n_factors, -top
-        sum_dense(V, F, W, v, V[FACTORS, v], dims, n, start, buffer)
+        sum_dense(state, v, V[FACTORS, v], dims, n, start, buffer)
         return start, n, n_factors, top
     f = V[FACTORS, v]
     F[others, FIRST + n] = v
@@ -206,23 +207,21 @@ def _sum_out(ints, tables, numbers, V, F, W, block, v, n_factors, dims, buffer, 
         message, top = top, top + count_cells(V, F, others, n + 1)
         if top > len(buffer):
             return 0, 0, n_factors, -top
-        multiply(V, F, W, f, v, others, n, message, buffer)
+        multiply(state, f, v, others, n, message, buffer)
     if sparse and driver != v:
-        var = ints[block + VARIABLES + driver]
+        var = ints[block + TABLES.first_variable + driver]
         n_dims = open_dims(ints, V, F, driver, var, dims) - 1
         start, top = top, top + count_cells(V, F, dims, n_dims)
         if 2 * top > len(buffer):
             return 0, 0, n_factors, -2 * top
         top = sum_parent(
-            ints, tables, numbers, V, F, W, driver, var, v, message, others, n, dims, n_dims,
+            pools, state, driver, var, v, message, others, n, dims, n_dims,
             start, buffer, top,
         )  # fmt: skip
         return start, n_dims, n_factors, top
     if driver == v:
-        var = ints[block + VARIABLES + v]
-        start, n, top = sum_child(
-            ints, tables, numbers, V, F, W, v, var, message, n, others, dims, top, buffer
-        )
+        var = ints[block + TABLES.first_variable + v]
+        start, n, top = sum_child(pools, state, v, var, message, n, others, dims, top, buffer)
         return start, n, n_factors, top
     # Too many factors to follow at once: their product is one factor.
     F[n_factors, AT], F[n_factors, DIMS], F[n_factors, LINK] = message, n + 1, -1
@@ -232,7 +231,7 @@ def _sum_out(ints, tables, numbers, V, F, W, block, v, n_factors, dims, buffer, 
     start, top = top, top + count_cells(V, F, dims, n)
     if top > len(buffer):
         return 0, 0, n_factors, -top
-    sum_dense(V, F, W, v, n_factors, dims, n, start, buffer)
+    sum_dense(state, v, n_factors, dims, n, start, buffer)
     return start, n, n_factors, top
 
 
@@ -247,30 +246,29 @@ def _count(F, head):
 
 
 @kernel()
-def eliminate(ints, tables, numbers, block, lo, hi, weight_of, weights, keep, V, F, W, buffer, top):
+def eliminate(pools, block, event, keep, state, buffer, top):
     """Sum a block's variables out, except external ones and those to keep.
 
     Returns (log-scale, start, cells, new top, number of kept dimensions); the kept variables'
     local numbers are then the dimensions in row KEPT of F. A negative top asks for a larger
     buffer.
     """
-    k = ints[block + SIZE]
+    ints = pools.ints
+    V, F = state.variables, state.factors
+    lo, hi, weight_of, weights = event.lower, event.upper, event.places, event.weights
+    k = ints[block + TABLES.n_variables]
     dims = len(F) - RESULT
     if not read_event(ints, V, block, lo, hi, weight_of, keep):
         return -np.inf, 0, 0, top, 0
-    scale, n_factors, top = _place_tables(
-        ints, tables, numbers, V, F, W, block, weights, buffer, top
-    )
+    scale, n_factors, top = _place_tables(pools, state, block, weights, buffer, top)
     if top < 0 or scale == -np.inf:
         return scale, 0, 0, top, 0
-    order = ints[block + ORDER] + k
+    order = ints[block + TABLES.order] + k
     for position in range(k):
         v = ints[order + position]
-        if V[TABLES, v] < 0 and V[FACTORS, v] < 0:
+        if V[WAITING, v] < 0 and V[FACTORS, v] < 0:
             continue
-        start, n, n_factors, top = _sum_out(
-            ints, tables, numbers, V, F, W, block, v, n_factors, dims, buffer, top
-        )
+        start, n, n_factors, top = _sum_out(pools, state, block, v, n_factors, dims, buffer, top)
         if top < 0:
             return 0.0, 0, 0, top, 0
         scale += rescale(buffer, start, count_cells(V, F, dims, n))
@@ -279,7 +277,7 @@ def eliminate(ints, tables, numbers, block, lo, hi, weight_of, weights, keep, V,
         if n == 0:
             scale += log(buffer[start])
         else:
-            hang(V, F, ints[block + SIZE], n_factors, start, dims, n)
+            hang(V, F, ints[block + TABLES.n_variables], n_factors, start, dims, n)
             n_factors += 1
     return _finish(V, F, k, scale, buffer, top)
 

@@ -12,12 +12,11 @@ from fspn.engine.batch_kernels import run_boxes, run_conditionals, run_events, r
 from fspn.engine.code_kernels import codes_of_boxes
 from fspn.engine.cold_start import Call, Readiness
 from fspn.engine.compile import Program
-from fspn.engine.limits import TooWide
+from fspn.engine.limits import MAX_BUFFER, TooWide
 from fspn.schema.domain import Domain
 from fspn.schema.events import CodeRange, CodeWeights, Events
 
 FIRST_BUFFER = 1 << 16
-MAX_BUFFER = 1 << 27
 
 
 Packed = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -44,6 +43,8 @@ class Engine:
         if self.takes_boxes:
             self.coding = coding([v.values for v in domain.variables])
         self.n_threads = max(1, min(n_threads, numba.config.NUMBA_NUM_THREADS))
+        nothing = np.zeros((1, len(program.sizes)), dtype=np.int64)
+        self._free = (nothing, nothing + program.sizes - 1, nothing - 1)
         self._first = len(program.dense)
         self._buffers = self._new_buffers(self._first + FIRST_BUFFER)
         self._lock = RLock()
@@ -92,26 +93,26 @@ class Engine:
         return self.run(*self.pack(events))
 
     def pack(self, events: Events) -> Packed:
-        """Events as arrays: lower and upper codes, places of weights, weights."""
+        """Events as arrays: lower and upper codes, places of weights, weights.
+
+        Codes may be out of range; :meth:`run` cuts them.
+        """
         sizes = self.program.sizes
-        lower = np.zeros((events.n, len(sizes)), dtype=np.int64)
-        upper = np.tile(sizes - 1, (events.n, 1))
-        places = np.full((events.n, len(sizes)), -1, dtype=np.int64)
+        lower, upper, places = (np.repeat(side, events.n, axis=0) for side in self._free)
         weights: list[np.ndarray] = []
-        used = 0
+        used = len(_NO_WEIGHTS)
         for v, constraint in events.constraints.items():
             if isinstance(constraint, CodeRange):
-                lower[:, v] = np.maximum(constraint.lower, 0)
-                upper[:, v] = np.minimum(constraint.upper, sizes[v] - 1)
+                lower[:, v], upper[:, v] = constraint.lower, constraint.upper
             elif isinstance(constraint, CodeWeights):
                 values = constraint.weights(int(sizes[v]))
-                weights.append(values.ravel())
-                places[:, v] = used + np.arange(events.n) * int(sizes[v])
-                used += values.size
-                _tighten(values, lower[:, v], upper[:, v])
+                partly = _tighten(values, lower[:, v], upper[:, v])
+                weights.append(values[partly].ravel())
+                places[partly, v] = used + np.arange(len(partly)) * int(sizes[v])
+                used += weights[-1].size
             else:
                 raise TypeError("reals in an event on a coded model")
-        return lower, upper, places, np.concatenate(weights or [np.zeros(1)])
+        return lower, upper, places, np.concatenate([_NO_WEIGHTS, *weights])
 
     def box_log_probability(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """One log-probability per closed box of values (ordered variables only)."""
@@ -173,7 +174,9 @@ class Engine:
         from fspn.engine.joint_table import joint_part
 
         with self._lock:
-            part = joint_part(self, frozenset(axes), given)
+            lower, upper, *weights = self.pack(given)
+            inside = np.maximum(lower, 0), np.minimum(upper, self.program.sizes - 1)
+            part = joint_part(self, frozenset(axes), (*inside, *weights))
         if np.isneginf(part.scale):
             return np.zeros([int(self.program.sizes[v]) for v in axes])
         return np.transpose(part.array, [part.variables.index(v) for v in axes])
@@ -210,9 +213,14 @@ def _is_run(values: np.ndarray) -> bool:
     )
 
 
-def _tighten(weights: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
-    """The range of the codes with a positive weight."""
+def _tighten(weights: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """The range of the codes with a positive weight; returns the events that are more than that.
+
+    Where all weights of the range are 1 they say nothing: a variable that an event leaves free
+    must not count as constrained, only because another event of the batch names it.
+    """
     positive = weights > 0
     some = positive.any(axis=1)
     lower[:] = np.where(some, positive.argmax(axis=1), 1)
     upper[:] = np.where(some, weights.shape[1] - 1 - positive[:, ::-1].argmax(axis=1), 0)
+    return np.flatnonzero(some & (weights.sum(axis=1) != upper - lower + 1))

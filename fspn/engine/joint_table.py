@@ -9,19 +9,37 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fspn.engine.elimination import eliminate
-from fspn.engine.kernels import (
+from fspn.engine.kernels import FIRST, KEPT, new_state
+from fspn.engine.limits import MAX_BUFFER
+from fspn.engine.program import (
     BLOCK,
+    BOX,
     FACTORIZE,
-    FIRST,
+    FACTORIZE_NODE,
     JOINT,
-    KEPT,
     MEMO,
     PRODUCT,
+    PRODUCT_NODE,
+    SIDE_SIZE,
     SUM,
+    SUM_NODE,
+    TABLES,
     UNI_LEAF,
-    new_state,
+    BlockRecord,
+    BoxRecord,
+    FactorizeRecord,
+    JointRecord,
+    LeafRecord,
+    MemoRecord,
+    NodeRecord,
+    ProductRecord,
+    Record,
+    SideRecord,
+    SumRecord,
+    VariableRecord,
+    read,
 )
-from fspn.engine.memo_kernels import CHILD
+from fspn.engine.workspace import Event
 from fspn.schema.events import CodeRange, Events
 
 if TYPE_CHECKING:
@@ -48,9 +66,9 @@ class Part:
         return np.transpose(self.array, [self.variables.index(v) for v in variables])
 
 
-def joint_part(engine: Engine, kept: frozenset[int], given: Events) -> Part:
+def joint_part(engine: Engine, kept: frozenset[int], given: Packed) -> Part:
     """The joint table of the kept variables with a single event."""
-    return _Tables(engine, kept, engine.pack(given), {}).at(engine.program.root)
+    return _Tables(engine, kept, given, {}).at(engine.program.root)
 
 
 class _Tables:
@@ -71,8 +89,7 @@ class _Tables:
 
     def at(self, node: int) -> Part:
         """The table of a node; regions that leave the same of its event share it."""
-        ints = self.program.pools.ints
-        scope = ints[ints[node + 2] : ints[node + 2] + ints[node + 1]]
+        scope = self._scope(node)
         key = (node, self.event[0][0, scope].tobytes(), self.event[1][0, scope].tobytes())
         if key not in self.known:
             part = self._new(node, tuple(sorted(self.kept & set(scope.tolist()))))
@@ -81,8 +98,14 @@ class _Tables:
             self.known[key] = part
         return self.known[key]
 
+    def _scope(self, node: int) -> np.ndarray:
+        record = self._read(NodeRecord, node)
+        return self.program.pools.ints[record.scope : record.scope + record.scope_length]
+
+    def _read(self, kind: type[Record], place: int) -> Record:
+        return read(kind, self.program.pools.ints, place)
+
     def _new(self, node: int, mine: tuple[int, ...]) -> Part:
-        ints = self.program.pools.ints
         if not mine:
             lower, upper, places, weights = self.event
             answer = self.engine.run(lower, upper, places, weights, root=node)
@@ -93,31 +116,31 @@ class _Tables:
             UNI_LEAF: self._uni_leaf,
             JOINT: self._joint,
             FACTORIZE: self._factorize,
-            MEMO: lambda memo: self.at(int(ints[memo + CHILD])),
+            MEMO: lambda memo: self.at(self._read(MemoRecord, memo).child),
         }
-        kind = int(ints[node])
+        kind = self._read(NodeRecord, node).kind
         if kind == BLOCK:
-            return self._block(node, mine) if ints[node + 4] < 0 else self._enumerate(node, mine)
+            alone = self._read(BlockRecord, node).base < 0
+            return self._block(node, mine) if alone else self._enumerate(node, mine)
         return ways[kind](node)
 
-    def _children(self, node: int, first: int) -> list[Part]:
-        ints = self.program.pools.ints
-        return [self.at(int(c)) for c in ints[node + first : node + first + ints[node + 3]]]
+    def _children(self, first: int, n: int) -> list[Part]:
+        return [self.at(int(child)) for child in self.program.pools.ints[first : first + n]]
 
     def _product(self, node: int) -> Part:
-        return _times(self._children(node, 4))
+        n_children = self._read(ProductRecord, node).n_children
+        return _times(self._children(node + PRODUCT_NODE.first_child, n_children))
 
     def _sum(self, node: int) -> Part:
-        pools = self.program.pools
-        logs = pools.numbers[pools.ints[node + 4] :]
-        parts = self._children(node, 5)
+        record = self._read(SumRecord, node)
+        logs = self.program.pools.numbers[record.weights :]
+        parts = self._children(node + SUM_NODE.first_child, record.n_children)
         return _plus([Part(p.variables, p.array, p.scale + logs[i]) for i, p in enumerate(parts)])
 
     def _uni_leaf(self, node: int) -> Part:
-        ints = self.program.pools.ints
-        variable, size, pmf = (int(ints[node + i]) for i in (3, 4, 5))
-        row = self.program.pools.numbers[pmf : pmf + size]
-        return Part((variable,), row * self._weights(variable), 0.0)
+        leaf = self._read(LeafRecord, node)
+        row = self.program.pools.numbers[leaf.pmf : leaf.pmf + leaf.n_codes]
+        return Part((leaf.variable,), row * self._weights(leaf.variable), 0.0)
 
     def _weights(self, variable: int) -> np.ndarray:
         """The event's weight of every code of a variable."""
@@ -130,16 +153,17 @@ class _Tables:
     def _joint(self, node: int) -> Part:
         """Rows of the sparse table gathered by their kept variables, plus the product term."""
         ints, tables, numbers = self.program.pools
-        n, n_rows = int(ints[node + 3]), int(ints[node + 5])
-        variables = [int(v) for v in ints[ints[node + 4] : ints[node + 4] + n]]
-        rows = tables[ints[node + 6] : ints[node + 6] + n * n_rows].reshape(n_rows, n)
-        share = numbers[ints[node + 7] : ints[node + 7] + n_rows].copy()
-        epsilon = numbers[ints[node + 8]]
+        joint = self._read(JointRecord, node)
+        n, n_rows = joint.n_variables, joint.n_rows
+        variables = [int(v) for v in ints[joint.variables : joint.variables + n]]
+        rows = tables[joint.rows : joint.rows + n * n_rows].reshape(n_rows, n)
+        share = numbers[joint.shares : joint.shares + n_rows].copy()
+        epsilon = numbers[joint.epsilon]
         weights = [self._weights(v) for v in variables]
         spread = []
         for position, v in enumerate(variables):
             share *= weights[position][rows[:, position]]
-            pmf = ints[ints[node + 9] + 2 * position]
+            pmf = ints[joint.marginals + 2 * position]
             row = numbers[pmf : pmf + len(weights[position])] * weights[position]
             spread.append(
                 Part((v,), row, 0.0) if v in self.kept else Part((), np.asarray(row.sum()), 0.0)
@@ -152,28 +176,26 @@ class _Tables:
 
     def _factorize(self, node: int) -> Part:
         """The sum over the boxes of the right child."""
-        ints = self.program.pools.ints
+        record, first = self._read(FactorizeRecord, node), node + FACTORIZE_NODE.first_box
         parts = []
-        for box in ints[node + 7 : node + 7 + ints[node + 6]]:
-            inside = self._inside(int(box))
+        for place in self.program.pools.ints[first : first + record.n_boxes]:
+            inside = self._inside(int(place))
             if inside is not None:
-                parts.append(_times([inside.at(int(ints[box])), inside.at(int(ints[node + 3]))]))
+                leaf = self._read(BoxRecord, int(place)).leaf
+                parts.append(_times([inside.at(leaf), inside.at(record.left)]))
         return _plus(parts) if parts else self._nothing(node)
 
     def _nothing(self, node: int) -> Part:
         """The table of an impossible event."""
-        ints = self.program.pools.ints
-        scope = ints[ints[node + 2] : ints[node + 2] + ints[node + 1]]
-        mine = tuple(sorted(self.kept & set(scope.tolist())))
+        mine = tuple(sorted(self.kept & set(self._scope(node).tolist())))
         return Part(mine, np.zeros([self.program.sizes[v] for v in mine]), -np.inf)
 
     def _inside(self, box: int) -> _Tables | None:
         """The same question, cut to a box; None where nothing is left of the event."""
-        ints = self.program.pools.ints
         lower, upper, places, weights = self.event
         lower, upper = lower.copy(), upper.copy()
-        for c in range(ints[box + 1]):
-            v, low, high = ints[box + 2 + 3 * c : box + 5 + 3 * c]
+        for c in range(self._read(BoxRecord, box).n_sides):
+            v, low, high = self._read(SideRecord, box + BOX.first_side + SIDE_SIZE * c)
             lower[0, v], upper[0, v] = max(lower[0, v], low), min(upper[0, v], high)
             if lower[0, v] > upper[0, v]:
                 return None
@@ -185,25 +207,26 @@ class _Tables:
         lower, upper, places, weights = self.event
         keep = np.zeros(lower.shape[1], dtype=bool)
         keep[list(self.kept)] = True
-        block = int(p.pools.ints[node + 3])
+        block = self._read(BlockRecord, node).tables
+        event = Event(lower[0], upper[0], places[0], weights)
         state = new_state(int(p.depth[2]))
         while True:
             buffer = engine.buffer
             scale, start, cells, top, n_kept = eliminate(
-                *p.pools, block,
-                lower[0], upper[0], places[0], weights, keep, *state, buffer, engine.first,
-            )  # fmt: skip
+                p.pools, block, event, keep, state, buffer, engine.first
+            )
             if top >= 0:
                 break
             own = float(np.prod([float(p.sizes[v]) for v in mine]))
-            if own * CELL_COST < -top and own <= MAX_ENUMERATED:
+            if (own * CELL_COST < -top and own <= MAX_ENUMERATED) or -top > MAX_BUFFER:
                 return self._enumerate(node, mine)
             engine.grow(-top)
-        ints = p.pools.ints
         table = np.zeros([p.sizes[v] for v in mine])
         if np.isneginf(scale):
             return Part(mine, table, scale)
-        found = [int(ints[ints[block + 4 + v]]) for v in state[1][-KEPT, FIRST : FIRST + n_kept]]
+        places_kept = state.factors[-KEPT, FIRST : FIRST + n_kept]
+        records = p.pools.ints[block + TABLES.first_variable + places_kept]
+        found = [self._read(VariableRecord, int(record)).variable for record in records]
         array = buffer[start : start + cells].reshape(
             [upper[0, v] - lower[0, v] + 1 for v in found]
         )

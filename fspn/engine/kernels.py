@@ -23,14 +23,8 @@ import numpy as np
 from numba import njit
 
 from fspn.engine.numba_cache import stamp_of_kernels, stamped
-
-UNI_LEAF, PRODUCT, SUM, FACTORIZE, BLOCK, JOINT, MEMO = range(7)
-
-# Places in a block's record, in a variable's record, and in the record of one level.
-SIZE, EXTERNAL, ORDER, VARIABLES = 1, 2, 3, 4
-GLOBAL, CODES, BASE, PARENTS, LEVELS, FIRST_PARENT = range(6)
-WIDTH, INDEX, KEYS, N_ROWS, STARTS, SYMBOLS, SHARES, TAILS = range(8)
-BY_SYMBOL, SYMBOL_KEYS, SYMBOL_SHARES, LEVEL_RECORD = 8, 9, 10, 11
+from fspn.engine.program import LEVEL, TABLES, VARIABLE
+from fspn.engine.workspace import EliminationState
 
 MAX_DIMS = 24
 
@@ -43,13 +37,13 @@ TINY = 1e-120
 TOO_MANY_DIMS = 1 << 40
 
 
-# The state of an elimination is two arrays of integers, V and F, made once for many events (views
-# and tuples of arrays inside the loops would cost more than the arithmetic). Rows of V, one column
-# per variable of the block and one for the kept ones: the range of codes (open where LOW < HIGH),
-# the current code (at LOW between loops), the place of its weights or -1, when it is summed out (2k
-# and above: never), whether its table matters, and linked lists of the tables (by child) and of
-# the dense factors that wait for it.
-LOW, HIGH, CODE, WEIGHT, RANK, NEEDED, TABLES, NEXT_TABLE, FACTORS = range(9)
+# The state of an elimination is arrays of integers, made once for many events (views inside the
+# loops would cost more than the arithmetic): V = state.variables, F = state.factors and
+# W = state.walk. Rows of V, one column per variable of the block and one for the kept ones: the
+# range of codes (open where LOW < HIGH), the current code (at LOW between loops), the place of its
+# weights or -1, when it is summed out (2k and above: never), whether its table matters, and linked
+# lists of the tables (by child) and of the dense factors that wait for it.
+LOW, HIGH, CODE, WEIGHT, RANK, NEEDED, WAITING, NEXT_WAITING, FACTORS = range(9)
 N_ROWS_OF_V = 9
 
 # A row of F is a dense factor: the next one in its list, its place in the buffer, its number of
@@ -81,19 +75,20 @@ def kernel(**options: Any) -> Callable[[Any], Any]:
 
 @compiled()
 def new_state(k):
-    """V, F and W for blocks of up to k variables."""
+    """For blocks of up to k variables."""
     variables = np.empty((N_ROWS_OF_V, k + 1), dtype=np.int64)
     factors = np.empty((3 * k + 5, FIRST + MAX_DIMS), dtype=np.int64)
-    return variables, factors, np.empty((STEP + MAX_PLACES, MAX_DIMS), dtype=np.int64)
+    walk = np.empty((STEP + MAX_PLACES, MAX_DIMS), dtype=np.int64)
+    return EliminationState(variables, factors, walk)
 
 
 @kernel()
 def row_of(ints, tables, level, key):
     """The row of a level for a key, or -1."""
-    if ints[level + INDEX] >= 0:
-        return tables[ints[level + INDEX] + key]
-    first = ints[level + KEYS]
-    low, end = first, first + ints[level + N_ROWS]
+    if ints[level + LEVEL.row_of_key] >= 0:
+        return tables[ints[level + LEVEL.row_of_key] + key]
+    first = ints[level + LEVEL.keys]
+    low, end = first, first + ints[level + LEVEL.n_rows]
     high = end
     while low < high:
         middle = (low + high) >> 1
@@ -166,8 +161,8 @@ def open_dims(ints, V, F, i, var, dims):
     if V[HIGH, i] > V[LOW, i]:
         F[dims, FIRST] = i
         n = 1
-    for p in range(ints[var + PARENTS]):
-        v = ints[var + FIRST_PARENT + 2 * p]
+    for p in range(ints[var + VARIABLE.n_parents]):
+        v = ints[var + VARIABLE.first_parent + 2 * p]
         if V[HIGH, v] > V[LOW, v]:
             if n == MAX_DIMS:
                 return -1
@@ -188,8 +183,9 @@ def hang(V, F, k, f, start, dims, n):
 
 
 @kernel()
-def loop_over(V, F, W, dims, n):
+def loop_over(state, dims, n):
     """Start a loop over the cells of some dimensions."""
+    V, F, W = state.variables, state.factors, state.walk
     for d in range(n):
         v = F[dims, FIRST + d]
         W[EXTENT, d] = V[HIGH, v] - V[LOW, v] + 1
@@ -197,8 +193,9 @@ def loop_over(V, F, W, dims, n):
 
 
 @kernel()
-def follow_factor(V, F, W, place, dims, n, factor, n_factor):
+def follow_factor(state, place, dims, n, factor, n_factor):
     """Let a place move along in a factor (or list of dimensions) from its first cell."""
+    V, F, W = state.variables, state.factors, state.walk
     W[PLACE, place] = 0
     for d in range(n):
         W[STEP + place, d] = 0
@@ -211,9 +208,10 @@ def follow_factor(V, F, W, place, dims, n, factor, n_factor):
 
 
 @kernel()
-def follow_key(ints, V, F, W, place, dims, n, var, width):
+def follow_key(ints, state, place, dims, n, var, width):
     """Let a place move along as the key of the first ``width`` parents."""
-    key, parents = np.int64(0), var + FIRST_PARENT
+    V, F, W = state.variables, state.factors, state.walk
+    key, parents = np.int64(0), var + VARIABLE.first_parent
     for d in range(n):
         W[STEP + place, d] = 0
     for p in range(width):
@@ -244,27 +242,31 @@ def next_line(W, n, n_places):
 @kernel()
 def read_event(ints, V, block, lo, hi, weight_of, keep):
     """The event on a block's own variables, and which of them matter; False if it is empty."""
-    k, n_external, order = ints[block + SIZE], ints[block + EXTERNAL], ints[block + ORDER]
+    k, n_external, order = (
+        ints[block + TABLES.n_variables],
+        ints[block + TABLES.n_external],
+        ints[block + TABLES.order],
+    )
     for i in range(k):
-        var = ints[block + VARIABLES + i]
-        g = ints[var + GLOBAL]
+        var = ints[block + TABLES.first_variable + i]
+        g = ints[var + VARIABLE.variable]
         low, high = lo[g], hi[g]
         if low > high:
             return False
         V[LOW, i], V[HIGH, i], V[CODE, i], V[WEIGHT, i] = low, high, low, weight_of[g]
         kept = i < n_external or keep[g]
         V[RANK, i] = 2 * k + i if kept and high > low else ints[order + i]
-        partly = low > 0 or high < ints[var + CODES] - 1
+        partly = low > 0 or high < ints[var + VARIABLE.n_codes] - 1
         V[NEEDED, i] = partly or V[WEIGHT, i] >= 0 or kept
-        V[TABLES, i] = -1
+        V[WAITING, i] = -1
         V[FACTORS, i] = -1
-    V[TABLES, k] = -1
+    V[WAITING, k] = -1
     V[FACTORS, k] = -1
     for i in range(k - 1, n_external - 1, -1):
         if V[NEEDED, i]:
-            var = ints[block + VARIABLES + i]
-            for p in range(ints[var + PARENTS]):
-                V[NEEDED, ints[var + FIRST_PARENT + 2 * p]] = 1
+            var = ints[block + TABLES.first_variable + i]
+            for p in range(ints[var + VARIABLE.n_parents]):
+                V[NEEDED, ints[var + VARIABLE.first_parent + 2 * p]] = 1
     return True
 
 

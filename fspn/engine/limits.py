@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fspn.model.eliminate.semiring import TooWide
 
-class TooWide(MemoryError):
-    """An exact answer needs a larger intermediate result than is allowed."""
+__all__ = ["MAX_BUFFER", "TooWide"]
+
+MAX_BUFFER = 1 << 27
+"""Numbers of a workspace, at most: 1 GB."""

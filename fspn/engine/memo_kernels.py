@@ -17,10 +17,11 @@ from __future__ import annotations
 import numpy as np
 
 from fspn.engine.kernels import compiled, kernel
+from fspn.engine.program import MEMO_NODE
+from fspn.engine.workspace import Memory
 
-CHILD, N_CUT, FIRST_CUT = 3, 4, 5
 USED, COUNT, FIRST_ENTRY = 0, 1, 2
-NEXT, MEMO_NODE, NUMBER, KEY = range(4)
+NEXT, OWNER, NUMBER, KEY = range(4)
 MIX = -7046029254386353131
 MAX_WORDS = 1 << 20
 MIN_HEADS, MAX_HEADS = 1 << 8, 1 << 14
@@ -32,7 +33,7 @@ def new_memory(n_heads):
     words = MAX_WORDS if n_heads else FIRST_ENTRY
     arena = np.empty(words, dtype=np.int64)
     arena[USED], arena[COUNT] = FIRST_ENTRY, 0
-    return np.zeros(n_heads, dtype=np.int64), arena, np.empty(max(words >> 2, 1))
+    return Memory(np.zeros(n_heads, dtype=np.int64), arena, np.empty(max(words >> 2, 1)))
 
 
 @kernel()
@@ -48,8 +49,8 @@ def forget(heads, arena):
 def _slot(node, ints, lo, hi, heads):
     """The chain of a memo's present key."""
     mixed = node * MIX
-    for c in range(ints[node + N_CUT]):
-        v = ints[node + FIRST_CUT + c]
+    for c in range(ints[node + MEMO_NODE.n_cut]):
+        v = ints[node + MEMO_NODE.first_cut + c]
         mixed = (mixed ^ (lo[v] << 24) ^ hi[v]) * MIX
         mixed ^= mixed >> 31
     return mixed & (len(heads) - 1)
@@ -58,12 +59,12 @@ def _slot(node, ints, lo, hi, heads):
 @kernel()
 def recall(node, ints, lo, hi, heads, arena):
     """The number of the answer to a memo's present question, or -1."""
-    n = ints[node + N_CUT]
+    n = ints[node + MEMO_NODE.n_cut]
     entry = heads[_slot(node, ints, lo, hi, heads)]
     while entry > 0:
-        same = arena[entry + MEMO_NODE] == node
+        same = arena[entry + OWNER] == node
         for c in range(n):
-            v = ints[node + FIRST_CUT + c]
+            v = ints[node + MEMO_NODE.first_cut + c]
             key = entry + KEY + 2 * c
             same = same and arena[key] == lo[v] and arena[key + 1] == hi[v]
         if same:
@@ -75,14 +76,14 @@ def recall(node, ints, lo, hi, heads, arena):
 @kernel()
 def remember(node, answer, ints, lo, hi, heads, arena, values):
     """Keep the answer to a memo's present question, as long as there is room."""
-    n, entry, number = ints[node + N_CUT], arena[USED], arena[COUNT]
+    n, entry, number = ints[node + MEMO_NODE.n_cut], arena[USED], arena[COUNT]
     if entry + KEY + 2 * n > len(arena) or number == len(values):
         return
     slot = _slot(node, ints, lo, hi, heads)
     arena[entry + NEXT], heads[slot] = heads[slot], entry
-    arena[entry + MEMO_NODE], arena[entry + NUMBER] = node, number
+    arena[entry + OWNER], arena[entry + NUMBER] = node, number
     for c in range(n):
-        v = ints[node + FIRST_CUT + c]
+        v = ints[node + MEMO_NODE.first_cut + c]
         arena[entry + KEY + 2 * c], arena[entry + KEY + 2 * c + 1] = lo[v], hi[v]
     values[number] = answer
     arena[USED], arena[COUNT] = entry + KEY + 2 * n, number + 1

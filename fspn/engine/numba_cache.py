@@ -16,9 +16,15 @@ from typing import Any
 
 @cache
 def stamp_of_kernels() -> str:
-    """A digest of all files of this package that hold kernels."""
+    """A digest of all files of this package that hold kernels, or what kernels read by name."""
+    return digest(kernel_files())
+
+
+def kernel_files() -> list[Path]:
+    """The files that machine code depends on."""
     here = Path(__file__).parent
-    return digest([*here.glob("*kernels.py"), here / "elimination.py"])
+    others = ("elimination.py", "pools.py", "program.py", "workspace.py")
+    return [*here.glob("*kernels.py"), *(here / name for name in others)]
 
 
 def digest(files: Iterable[Path]) -> str:

@@ -57,6 +57,10 @@ class PoolWriter:
         self._ints.extend(int(entry) for entry in entries)
         return place
 
+    def entry(self, place: int) -> int:
+        """An integer that was written."""
+        return self._ints[place]
+
     def numbers_at(self, values: np.ndarray) -> int:
         """Write probabilities; returns their place."""
         place = self._n_numbers

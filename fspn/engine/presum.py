@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fspn.engine.dense_kernels import WAYS
+from fspn.engine.program import WAYS
 
 MAX_GROWTH = 2
+MAX_SIZE = 1 << 18
 MAX_TABLES = 16
 
 
@@ -49,8 +50,9 @@ class Shortener:
         max_cells: How many cells may be added in all.
 
     A table is kept if it has at most :data:`MAX_GROWTH` times the cells of the two that it is made
-    of, so that large ones can follow from each other only as far as ``max_cells`` allows. Of each
-    table :data:`~fspn.engine.dense_kernels.WAYS` ways to go on are kept, and :data:`MAX_TABLES`
+    of, so that large ones can follow from each other only as far as ``max_cells`` allows, and
+    :data:`MAX_SIZE` at most: what it would save is often sparse, and it is not. Of each
+    table :data:`~fspn.engine.program.WAYS` ways to go on are kept, and :data:`MAX_TABLES`
     tables of each variable, those with few parents summed out first.
     """
 
@@ -96,7 +98,8 @@ class Shortener:
             size = self._size(dims)
             # Another child of the parent on the way to the variable keeps it.
             between = self.children[parent] & self.ancestors[variable] - {variable}
-            if between <= table.merged and size <= MAX_GROWTH * (table.cells.size + cells.size):
+            most = min(MAX_GROWTH * (table.cells.size + cells.size), MAX_SIZE)
+            if between <= table.merged and size <= most:
                 ways.append((size, parent, dims))
         for _, parent, dims in sorted(ways)[:WAYS]:
             yield parent, dims

@@ -10,29 +10,19 @@ import numpy as np
 
 from fspn.engine.kernels import (
     AT,
-    BASE,
     DIMS,
     EXTENT,
     FIRST,
-    FIRST_PARENT,
     HIGH,
-    LEVEL_RECORD,
-    LEVELS,
     LINK,
     LOW,
     MAX_DIMS,
-    PARENTS,
     PLACE,
     REORDER,
-    SHARES,
     SPARE,
-    STARTS,
     STEP,
-    SYMBOLS,
-    TAILS,
     TINY,
     TOO_MANY_DIMS,
-    WIDTH,
     count_cells,
     follow_factor,
     follow_key,
@@ -43,6 +33,7 @@ from fspn.engine.kernels import (
     row_of,
     stride_of,
 )
+from fspn.engine.program import LEVEL, LEVEL_SIZE, VARIABLE
 
 
 @kernel()
@@ -61,8 +52,9 @@ def union(V, F, head, v, dims):
 
 
 @kernel()
-def multiply(V, F, W, head, v, dims, n, start, buffer):
+def multiply(state, head, v, dims, n, start, buffer):
     """M[others, v]: the product of all factors in a list; ones where the list is empty."""
+    V, F, W = state.variables, state.factors, state.walk
     width = V[HIGH, v] - V[LOW, v] + 1
     cells = count_cells(V, F, dims, n)
     for c in range(start, start + cells * width):
@@ -70,8 +62,8 @@ def multiply(V, F, W, head, v, dims, n, start, buffer):
     F[dims, FIRST + n] = v
     f = head
     while f >= 0:
-        loop_over(V, F, W, dims, n + 1)
-        follow_factor(V, F, W, 0, dims, n + 1, f, F[f, DIMS])
+        loop_over(state, dims, n + 1)
+        follow_factor(state, 0, dims, n + 1, f, F[f, DIMS])
         for c in range(cells):
             source, target = F[f, AT] + W[PLACE, 0], start + c * width
             for x in range(width):
@@ -81,17 +73,18 @@ def multiply(V, F, W, head, v, dims, n, start, buffer):
 
 
 @kernel(fastmath=REORDER)
-def sum_dense(V, F, W, v, head, dims, n, start, buffer):
+def sum_dense(state, v, head, dims, n, start, buffer):
     """Sum v out of the product of all factors in a list, without writing the product down.
 
     ``dims`` are the dimensions of the result; there is room for v behind them.
     """
+    V, F, W = state.variables, state.factors, state.walk
     F[dims, FIRST + n] = v
-    loop_over(V, F, W, dims, n + 1)
+    loop_over(state, dims, n + 1)
     n_factors = 0
     f = head
     while f >= 0:
-        follow_factor(V, F, W, n_factors, dims, n + 1, f, F[f, DIMS])
+        follow_factor(state, n_factors, dims, n + 1, f, F[f, DIMS])
         W[PLACE, n_factors] = F[f, AT]
         n_factors += 1
         f = F[f, LINK]
@@ -116,12 +109,14 @@ def sum_dense(V, F, W, v, head, dims, n, start, buffer):
 
 
 @kernel(fastmath=REORDER)
-def sum_child(ints, tables, numbers, V, F, W, x, var, message, n_other, others, dims, top, buffer):
+def sum_child(pools, state, x, var, message, n_other, others, dims, top, buffer):
     """Sum x out of M[others, x] P(x | u), reading the table of x sparsely.
 
     Level 0 is the base row times M; every level refines it on the parents that it adds.
     Returns (start, number of dimensions, new top); a negative top asks for more.
     """
+    ints, numbers = pools.ints, pools.numbers
+    V, F, W = state.variables, state.factors, state.walk
     low, high = V[LOW, x], V[HIGH, x]
     width = high - low + 1
     n = n_other
@@ -131,20 +126,20 @@ def sum_child(ints, tables, numbers, V, F, W, x, var, message, n_other, others, 
     below, top = top, top + cells
     if top > len(buffer):
         return 0, 0, -top
-    base = ints[var + BASE] + low
+    base = ints[var + VARIABLE.base] + low
     for c in range(cells):
         total = 0.0
         for j in range(width):
             total += numbers[base + j] * buffer[message + c * width + j]
         buffer[below + c] = total
-    level = var + FIRST_PARENT + 2 * ints[var + PARENTS]
+    level = var + VARIABLE.first_parent + 2 * ints[var + VARIABLE.n_parents]
     lower = len(F) - SPARE
-    for _ in range(ints[var + LEVELS]):
+    for _ in range(ints[var + VARIABLE.n_levels]):
         n_lower = n
         for d in range(n):
             F[lower, FIRST + d] = F[dims, FIRST + d]
-        for p in range(ints[level + WIDTH]):
-            u = ints[var + FIRST_PARENT + 2 * p]
+        for p in range(ints[level + LEVEL.width]):
+            u = ints[var + VARIABLE.first_parent + 2 * p]
             if V[HIGH, u] > V[LOW, u]:
                 if n == MAX_DIMS:
                     return 0, 0, -TOO_MANY_DIMS
@@ -153,21 +148,22 @@ def sum_child(ints, tables, numbers, V, F, W, x, var, message, n_other, others, 
         here, top = top, top + cells
         if top > len(buffer):
             return 0, 0, -top
-        loop_over(V, F, W, dims, n)
-        follow_key(ints, V, F, W, 0, dims, n, var, ints[level + WIDTH])
-        follow_factor(V, F, W, 1, dims, n, lower, n_lower)
-        follow_factor(V, F, W, 2, dims, n, others, n_other)
-        _refine(ints, tables, numbers, W, level, n, low, high, message, below, here, cells, buffer)
+        loop_over(state, dims, n)
+        follow_key(ints, state, 0, dims, n, var, ints[level + LEVEL.width])
+        follow_factor(state, 1, dims, n, lower, n_lower)
+        follow_factor(state, 2, dims, n, others, n_other)
+        _refine(pools, W, level, n, low, high, message, below, here, cells, buffer)
         below = here
-        level += LEVEL_RECORD
+        level += LEVEL_SIZE
     return below, n, top
 
 
 @kernel(fastmath=REORDER)
-def _refine(ints, tables, numbers, W, level, n, low, high, message, below, here, cells, buffer):
+def _refine(pools, W, level, n, low, high, message, below, here, cells, buffer):
     """One level of :func:`sum_child`; the places are the key, the cell below, and the row of M."""
-    symbols, shares = ints[level + SYMBOLS], ints[level + SHARES]
-    starts, tails, width = ints[level + STARTS], ints[level + TAILS], high - low + 1
+    ints, tables, numbers = pools.ints, pools.tables, pools.numbers
+    symbols, shares = ints[level + LEVEL.codes], ints[level + LEVEL.shares]
+    starts, tails, width = ints[level + LEVEL.starts], ints[level + LEVEL.tails], high - low + 1
     extent = W[EXTENT, n - 1] if n > 0 else 1
     key_step = W[STEP, n - 1] if n > 0 else 0
     lower_step = W[STEP + 1, n - 1] if n > 0 else 0
@@ -192,14 +188,14 @@ def _refine(ints, tables, numbers, W, level, n, low, high, message, below, here,
 
 
 @kernel()
-def sum_parent(
-    ints, tables, numbers, V, F, W, x, var, v, message, others, n_other, dims, n, start, buffer, top
-):
+def sum_parent(pools, state, x, var, v, message, others, n_other, dims, n, start, buffer, top):
     """Sum parent v out of M[others, v] P(x | u), where M speaks of parents only.
 
     The table is read sparsely: entries are spread over the result, tails are gathered per row of
     the other parents. ``dims`` are the dimensions of the result, x among them. Returns the new top.
     """
+    ints, numbers = pools.ints, pools.numbers
+    V, F, W = state.variables, state.factors, state.walk
     low, high = V[LOW, x], V[HIGH, x]
     for c in range(start, start + count_cells(V, F, dims, n)):
         buffer[c] = 0.0
@@ -210,14 +206,14 @@ def sum_parent(
             n_rest += 1
     F[loop, FIRST + n_rest] = v
     rest, rest_cells = top, count_cells(V, F, loop, n_rest)
-    step, n_levels = stride_of(V, F, dims, n, x), ints[var + LEVELS]
-    loop_over(V, F, W, loop, n_rest + 1)
-    follow_factor(V, F, W, 0, loop, n_rest + 1, others, n_other + 1)
-    follow_factor(V, F, W, 1, loop, n_rest + 1, dims, n)
-    level = var + FIRST_PARENT + 2 * ints[var + PARENTS]
+    step, n_levels = stride_of(V, F, dims, n, x), ints[var + VARIABLE.n_levels]
+    loop_over(state, loop, n_rest + 1)
+    follow_factor(state, 0, loop, n_rest + 1, others, n_other + 1)
+    follow_factor(state, 1, loop, n_rest + 1, dims, n)
+    level = var + VARIABLE.first_parent + 2 * ints[var + VARIABLE.n_parents]
     for r in range(n_levels):
         follow_key(
-            ints, V, F, W, 2 + r, loop, n_rest + 1, var, ints[level + LEVEL_RECORD * r + WIDTH]
+            ints, state, 2 + r, loop, n_rest + 1, var, ints[level + LEVEL_SIZE * r + LEVEL.width]
         )
     for c in range(rest, rest + rest_cells):
         target = start + W[PLACE, 1] - low * step
@@ -227,12 +223,12 @@ def sum_parent(
             for r in range(n_levels - 1, -1, -1):
                 key = W[PLACE, 2 + r] + y * W[STEP + 2 + r, n_rest]
                 weight = _spread(
-                    ints, tables, numbers, level + LEVEL_RECORD * r, key, weight, low, high,
+                    pools, level + LEVEL_SIZE * r, key, weight, low, high,
                     target, step, buffer,
                 )  # fmt: skip
             gathered += weight
         buffer[c] = gathered
-        base = ints[var + BASE]
+        base = ints[var + VARIABLE.base]
         for symbol in range(low, high + 1):
             buffer[target + symbol * step] += gathered * numbers[base + symbol]
         next_line(W, n_rest + 1, 2 + n_levels)
@@ -240,17 +236,22 @@ def sum_parent(
 
 
 @kernel()
-def _spread(ints, tables, numbers, level, key, weight, low, high, target, step, buffer):
+def _spread(pools, level, key, weight, low, high, target, step, buffer):
     """Add a weighted row's entries to the result; returns the weight of its tail."""
+    ints, tables, numbers = pools.ints, pools.tables, pools.numbers
     row = row_of(ints, tables, level, key)
     if row < 0:
         return weight
-    symbols, shares, line = ints[level + SYMBOLS], ints[level + SHARES], ints[level + STARTS] + row
+    symbols, shares, line = (
+        ints[level + LEVEL.codes],
+        ints[level + LEVEL.shares],
+        ints[level + LEVEL.starts] + row,
+    )
     for e in range(tables[line], tables[line + 1]):
         symbol = tables[symbols + e]
         if low <= symbol <= high:
             buffer[target + symbol * step] += weight * numbers[shares + e]
-    return weight * numbers[ints[level + TAILS] + row]
+    return weight * numbers[ints[level + LEVEL.tails] + row]
 
 
 @kernel(fastmath=REORDER)

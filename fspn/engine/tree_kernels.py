@@ -9,27 +9,41 @@ import numpy as np
 from fspn.engine.dense_kernels import sum_block
 from fspn.engine.elimination import eliminate
 from fspn.engine.kernels import (
-    BLOCK,
-    FACTORIZE,
     FIRST,
     KEPT,
-    MEMO,
     ONE,
-    PRODUCT,
-    SUM,
     TINY,
-    UNI_LEAF,
-    VARIABLES,
     kernel,
 )
-from fspn.engine.memo_kernels import CHILD, forget, recall, remember
+from fspn.engine.memo_kernels import forget, recall, remember
+from fspn.engine.program import (
+    BLOCK,
+    BLOCK_NODE,
+    BOX,
+    FACTORIZE,
+    FACTORIZE_NODE,
+    JOINT_NODE,
+    LEAF,
+    MEMO,
+    MEMO_NODE,
+    NODE,
+    PRODUCT,
+    PRODUCT_NODE,
+    SIDE,
+    SIDE_SIZE,
+    SUM,
+    SUM_NODE,
+    TABLES,
+    UNI_LEAF,
+    VARIABLE,
+)
 
 
 @kernel()
 def _constrained(node, ints, lo, hi, w, sizes):
     """Whether the event says anything about the node's scope."""
-    scope = ints[node + 2]
-    for s in range(scope, scope + ints[node + 1]):
+    scope = ints[node + NODE.scope]
+    for s in range(scope, scope + ints[node + NODE.scope_length]):
         v = ints[s]
         if lo[v] > 0 or hi[v] < sizes[v] - 1 or w[v] >= 0:
             return True
@@ -57,8 +71,9 @@ def _fewest_rows(node, ints, tables, lo, hi):
 
     Returns where the order of the rows by that variable stands (-1: as they are), from, to.
     """
-    n, variables, n_rows, index = ints[node + 3], ints[node + 4], ints[node + 5], ints[node + 10]
-    order, start, end = -1, 0, n_rows
+    n, variables = ints[node + JOINT_NODE.n_variables], ints[node + JOINT_NODE.variables]
+    index = ints[node + JOINT_NODE.row_index]
+    order, start, end = -1, 0, ints[node + JOINT_NODE.n_rows]
     for j in range(n if index >= 0 else 0):
         v, starts = ints[variables + j], ints[index + 2 * j]
         if lo[v] > hi[v]:
@@ -72,9 +87,10 @@ def _fewest_rows(node, ints, tables, lo, hi):
 @kernel()
 def joint_mass(node, ints, tables, numbers, lo, hi, w, weights):
     """A sparse joint table plus its product term."""
-    n, variables = ints[node + 3], ints[node + 4]
-    rows, shares = ints[node + 6], ints[node + 7]
-    epsilon, marginals = numbers[ints[node + 8]], ints[node + 9]
+    n, variables = ints[node + JOINT_NODE.n_variables], ints[node + JOINT_NODE.variables]
+    rows, shares = ints[node + JOINT_NODE.rows], ints[node + JOINT_NODE.shares]
+    epsilon = numbers[ints[node + JOINT_NODE.epsilon]]
+    marginals = ints[node + JOINT_NODE.marginals]
     order, start, end = _fewest_rows(node, ints, tables, lo, hi)
     mass = 0.0
     for i in range(start, end):
@@ -96,8 +112,8 @@ def joint_mass(node, ints, tables, numbers, lo, hi, w, weights):
 
 
 # A frame of the evaluation stack: the node, how far it has come, the top of the saved sides and of
-# the buffer below it; a block's frame also holds its message. NODE must come first.
-NODE, STEP, SAVED, TOP, START, CELLS, N_KEPT, BOX = range(8)
+# the buffer below it; a block's frame also holds its message. AT_NODE must come first.
+AT_NODE, STEP, SAVED, TOP, START, CELLS, N_KEPT, AT_BOX = range(8)
 FRAME = 8
 
 
@@ -105,11 +121,12 @@ FRAME = 8
 def _narrow(box, ints, lo, hi, saved, sp):
     """Cut the event to a box; the sides as they were go to ``saved``. False if nothing is left."""
     alive = True
-    for c in range(ints[box + 1]):
-        v = ints[box + 2 + 3 * c]
+    for c in range(ints[box + BOX.n_sides]):
+        side = box + BOX.first_side + SIDE_SIZE * c
+        v = ints[side + SIDE.variable]
         saved[sp + 2 * c], saved[sp + 2 * c + 1] = lo[v], hi[v]
-        lo[v] = max(lo[v], ints[box + 3 + 3 * c])
-        hi[v] = min(hi[v], ints[box + 4 + 3 * c])
+        lo[v] = max(lo[v], ints[side + SIDE.lower])
+        hi[v] = min(hi[v], ints[side + SIDE.upper])
         alive = alive and lo[v] <= hi[v]
     return alive
 
@@ -117,8 +134,8 @@ def _narrow(box, ints, lo, hi, saved, sp):
 @kernel()
 def _widen(box, ints, lo, hi, saved, sp):
     """Undo :func:`_narrow`."""
-    for c in range(ints[box + 1] - 1, -1, -1):
-        v = ints[box + 2 + 3 * c]
+    for c in range(ints[box + BOX.n_sides] - 1, -1, -1):
+        v = ints[box + BOX.first_side + SIDE_SIZE * c + SIDE.variable]
         lo[v], hi[v] = saved[sp + 2 * c], saved[sp + 2 * c + 1]
 
 
@@ -144,31 +161,34 @@ def _free_cells(frame, lo, hi, saved):
 
 @kernel()
 def _push(frames, depth, node, saved_top, top):
-    frames[depth, NODE], frames[depth, STEP] = node, 0
+    frames[depth, AT_NODE], frames[depth, STEP] = node, 0
     frames[depth, SAVED], frames[depth, TOP] = saved_top, top
     return depth + 1
 
 
 @kernel()
-def _enter_block(frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer, saved, V, F, W):
+def _enter_block(frame, pools, event, keep, buffer, saved, sparse):
     """Eliminate a block's own variables.
 
     Returns (log-value, buffer needed); the value is final where nothing lies below the block, else
     the scale of the message that the frame then holds.
     """
-    block = ints[frame[NODE] + 3]
+    ints = pools.ints
+    lo, hi = event.lower, event.upper
+    block, factors = ints[frame[AT_NODE] + BLOCK_NODE.tables], sparse.factors
     scale, start, cells, top, n_kept = eliminate(
-        ints, tables, numbers, block, lo, hi, w, weights, keep, V, F, W, buffer, frame[TOP]
+        pools, block, event, keep, sparse, buffer, frame[TOP]
     )
     if top < 0:
         return 0.0, -top
     if scale == -np.inf:
         return -np.inf, 0
-    if ints[frame[NODE] + 4] < 0:
+    if ints[frame[AT_NODE] + BLOCK_NODE.base] < 0:
         return scale + log(buffer[start]), 0
     sp = frame[SAVED]
     for d in range(n_kept):
-        v = ints[ints[block + VARIABLES + F[len(F) - KEPT, FIRST + d]]]
+        place = factors[len(factors) - KEPT, FIRST + d]
+        v = ints[ints[block + TABLES.first_variable + place] + VARIABLE.variable]
         saved[sp + 3 * d], saved[sp + 3 * d + 1], saved[sp + 3 * d + 2] = v, lo[v], hi[v]
     frame[SAVED], frame[TOP] = sp + 3 * n_kept, top
     frame[START], frame[CELLS], frame[N_KEPT] = start, cells, n_kept
@@ -176,27 +196,32 @@ def _enter_block(frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer,
 
 
 @kernel()
-def _leaf(node, ints, tables, numbers, lo, hi, w, weights):
+def _leaf(node, pools, event):
+    ints, numbers = pools.ints, pools.numbers
+    lo, hi, w, weights = event.lower, event.upper, event.places, event.weights
     if ints[node] != UNI_LEAF:
-        p = joint_mass(node, ints, tables, numbers, lo, hi, w, weights)
+        p = joint_mass(node, ints, pools.tables, numbers, lo, hi, w, weights)
     else:
-        v = ints[node + 3]
-        p = range_mass(ints[node + 5], ints[node + 6], lo[v], hi[v], w[v], weights, numbers)
+        v, pmf = ints[node + LEAF.variable], ints[node + LEAF.pmf]
+        cumulative = ints[node + LEAF.cumulative]
+        p = range_mass(pmf, cumulative, lo[v], hi[v], w[v], weights, numbers)
     return log(p) if p > 0 else -np.inf
 
 
 @kernel(forceinline=True)
-def _leaves(node, step, ints, numbers, lo, hi, w, weights, sizes):
+def _leaves(node, step, ints, numbers, event, sizes):
     """The leaves among a product's children from ``step`` on: (the next other child, log)."""
+    lo, hi, w, weights = event.lower, event.upper, event.places, event.weights
     scale, product = 0.0, 1.0
-    while step < ints[node + 3]:
-        leaf = ints[np.uintp(node + 4 + step)]
+    while step < ints[node + PRODUCT_NODE.n_children]:
+        leaf = ints[np.uintp(node + PRODUCT_NODE.first_child + step)]
         if ints[np.uintp(leaf)] != UNI_LEAF:
             break
-        v, pmf = np.uintp(ints[np.uintp(leaf + 3)]), ints[np.uintp(leaf + 5)]
+        v = np.uintp(ints[np.uintp(leaf + LEAF.variable)])
+        pmf = ints[np.uintp(leaf + LEAF.pmf)]
         low, high = lo[v], hi[v]
         if (w[v] >= 0) | ((low != high) & ((low > 0) | (high < sizes[v] - 1))):
-            p = range_mass(pmf, ints[leaf + 6], low, high, w[v], weights, numbers)
+            p = range_mass(pmf, ints[leaf + LEAF.cumulative], low, high, w[v], weights, numbers)
         else:
             # Which leaves are free changes from event to event: no branch between them and points.
             p = numbers[np.uintp(pmf + low if low == high else ONE)]
@@ -212,66 +237,73 @@ def _leaves(node, step, ints, numbers, lo, hi, w, weights, sizes):
 
 @kernel(forceinline=True)
 def evaluate(
-    root, ints, tables, numbers, lo, hi, w, weights, sizes,
-    buffer, first, keep, frames, partial, saved, V, F, W, B, G, P, heads, arena, known,
+    root, pools, event, sizes, buffer, first, work
 ):  # fmt: skip
     """The log-probability of the event on a node; a second value > 0 asks for a larger buffer.
 
     FSPN-Infer with its own stack: numba cannot cache a recursive function, and trees are deep.
-    ``partial`` holds per frame the sum so far and what its right child answered; ``first`` is where
-    the buffer is free; ``heads``, ``arena`` and ``known`` are the memory of the memos.
+    ``first`` is where the buffer is free.
     """
+    ints, numbers = pools.ints, pools.numbers
+    lo, hi, w = event.lower, event.upper, event.places
+    frames, partial, saved = work.frames, work.partial, work.saved
+    heads, arena, known = work.memory
     forget(heads, arena)
     depth = _push(frames, 0, root, 0, first)
     answer = 0.0
     while depth > 0:
         frame, own = frames[depth - 1], partial[depth - 1]
-        node, step = frame[NODE], frame[STEP]
+        node, step = frame[AT_NODE], frame[STEP]
         kind = ints[node]
         # A dense block and the children of a product at the root look for themselves.
-        is_dense = kind == BLOCK and ints[node + 5] >= 0
+        is_dense = kind == BLOCK and ints[node + BLOCK_NODE.dense] >= 0
         looks = is_dense or (kind == PRODUCT and depth == 1)
         if step == 0 and not looks and not _constrained(node, ints, lo, hi, w, sizes):
             answer = 0.0
             depth -= 1
         elif kind == PRODUCT:
             own[0] = 0.0 if step == 0 else own[0] + answer
-            step, log_leaves = _leaves(node, step, ints, numbers, lo, hi, w, weights, sizes)
+            step, log_leaves = _leaves(node, step, ints, numbers, event, sizes)
             own[0] += log_leaves
-            if step == ints[node + 3] or own[0] == -np.inf:
+            if step == ints[node + PRODUCT_NODE.n_children] or own[0] == -np.inf:
                 answer = own[0]
                 depth -= 1
             else:
                 frame[STEP] = step + 1
-                depth = _push(frames, depth, ints[node + 4 + step], frame[SAVED], frame[TOP])
+                child = ints[node + PRODUCT_NODE.first_child + step]
+                depth = _push(frames, depth, child, frame[SAVED], frame[TOP])
         elif kind == MEMO:
             if step == 0:
                 number = recall(node, ints, lo, hi, heads, arena)
                 if number < 0:
                     frame[STEP] = 1
-                    depth = _push(frames, depth, ints[node + CHILD], frame[SAVED], frame[TOP])
+                    child = ints[node + MEMO_NODE.child]
+                    depth = _push(frames, depth, child, frame[SAVED], frame[TOP])
                     continue
                 answer = known[number]
             else:
                 remember(node, answer, ints, lo, hi, heads, arena, known)
             depth -= 1
         elif kind == SUM:
-            weight = numbers[ints[node + 4] + step - 1] if step > 0 else 0.0
+            weight = numbers[ints[node + SUM_NODE.weights] + step - 1] if step > 0 else 0.0
             own[0] = -np.inf if step == 0 else _log_add(own[0], answer + weight)
-            if step == ints[node + 3]:
+            if step == ints[node + SUM_NODE.n_children]:
                 answer = own[0]
                 depth -= 1
             else:
                 frame[STEP] += 1
-                depth = _push(frames, depth, ints[node + 5 + step], frame[SAVED], frame[TOP])
+                child = ints[node + SUM_NODE.first_child + step]
+                depth = _push(frames, depth, child, frame[SAVED], frame[TOP])
         elif kind == FACTORIZE:
-            left = ints[node + 3]
+            left, boxes = ints[node + FACTORIZE_NODE.left], node + FACTORIZE_NODE.first_box
+            n_boxes = ints[node + FACTORIZE_NODE.n_boxes]
             if step == 0:
-                right = (ints[node + 4], ints[node + 5])
-                if not scope_constrained(right[0], right[1], ints, lo, hi, w, sizes):
-                    frame[NODE] = left
+                right = ints[node + FACTORIZE_NODE.right_scope]
+                length = ints[node + FACTORIZE_NODE.right_length]
+                if not scope_constrained(length, right, ints, lo, hi, w, sizes):
+                    frame[AT_NODE] = left
                     continue
-                own[0], frame[BOX], frame[STEP] = -np.inf, 0, 1
+                own[0], frame[AT_BOX], frame[STEP] = -np.inf, 0, 1
             elif step == 2:
                 own[1] = answer
                 if answer > -np.inf:
@@ -281,37 +313,37 @@ def evaluate(
             if step >= 2:
                 if step == 3:
                     own[0] = _log_add(own[0], own[1] + answer)
-                _widen(ints[node + 7 + frame[BOX]], ints, lo, hi, saved, frame[SAVED])
-                frame[BOX] += 1
+                _widen(ints[boxes + frame[AT_BOX]], ints, lo, hi, saved, frame[SAVED])
+                frame[AT_BOX] += 1
                 frame[STEP] = 1
-            while frame[BOX] < ints[node + 6]:
-                box = ints[node + 7 + frame[BOX]]
+            while frame[AT_BOX] < n_boxes:
+                box = ints[boxes + frame[AT_BOX]]
                 if _narrow(box, ints, lo, hi, saved, frame[SAVED]):
                     break
                 _widen(box, ints, lo, hi, saved, frame[SAVED])
-                frame[BOX] += 1
-            if frame[BOX] == ints[node + 6]:
+                frame[AT_BOX] += 1
+            if frame[AT_BOX] == n_boxes:
                 answer = own[0]
                 depth -= 1
             else:
-                box = ints[node + 7 + frame[BOX]]
-                frame[START] = frame[SAVED] + 2 * ints[box + 1]
+                box = ints[boxes + frame[AT_BOX]]
+                frame[START] = frame[SAVED] + 2 * ints[box + BOX.n_sides]
                 frame[STEP] = 2
-                depth = _push(frames, depth, ints[box], frame[START], frame[TOP])
+                depth = _push(frames, depth, ints[box + BOX.leaf], frame[START], frame[TOP])
         elif is_dense:
-            dense = ints[node + 5]
-            answer, need = sum_block(ints, dense, lo, hi, w, weights, B, G, P, buffer, frame[TOP])
+            dense = ints[node + BLOCK_NODE.dense]
+            answer, need = sum_block(pools, dense, event, work.dense, buffer, frame[TOP])
             if need > 0:
                 return 0.0, need
             depth -= 1
         elif kind == BLOCK:
             if step == 0:
                 value, need = _enter_block(
-                    frame, ints, tables, numbers, lo, hi, w, weights, keep, buffer, saved, V, F, W
+                    frame, pools, event, work.keep, buffer, saved, work.sparse
                 )  # fmt: skip
                 if need > 0:
                     return 0.0, need
-                if value == -np.inf or ints[node + 4] < 0:
+                if value == -np.inf or ints[node + BLOCK_NODE.base] < 0:
                     answer = value
                     depth -= 1
                     continue
@@ -327,9 +359,10 @@ def evaluate(
             else:
                 _fix_cell(frame, step, lo, hi, saved)
                 frame[STEP] = step + 1
-                depth = _push(frames, depth, ints[node + 4], frame[SAVED], frame[TOP])
+                base = ints[node + BLOCK_NODE.base]
+                depth = _push(frames, depth, base, frame[SAVED], frame[TOP])
         else:
-            answer = _leaf(node, ints, tables, numbers, lo, hi, w, weights)
+            answer = _leaf(node, pools, event)
             depth -= 1
     return answer, 0
 

@@ -35,6 +35,7 @@ from fspn.model.nodes import (
 from fspn.schema.cells import Cells
 from fspn.schema.domain import Domain
 from fspn.schema.events import Cell, Codes, Interval, Region, Span
+from fspn.schema.scattered import cells_from_state
 from fspn.schema.values import pandas_type
 from fspn.schema.variable import Variable
 from fspn.validate import ModelError, validate
@@ -225,7 +226,7 @@ class _Reader:
         return Variable(_value(name), kind, values, cells, missing, dtype)
 
     def _cells(self, arrays: Record) -> Cells:
-        return Cells.from_state({key: self.array(index) for key, index in arrays})
+        return cells_from_state({key: self.array(index) for key, index in arrays})
 
     def _old_cells(self, cuts: Any, shape: Record) -> Cells:
         return cells_of_shape(self.array(cuts), self.family(shape))

@@ -1,18 +1,36 @@
-"""How a table is coded for learning: which columns get cells, and how many."""
+r"""How a table is coded for learning: which columns get cells, how many, and of which values.
+
+Every marginal is exact whatever the cells are, so cells are judged by what they tell about other
+columns: by the mutual information with the strongest of them, less the price of the filled cells
+of the joint table,
+
+.. math:: \sum_{Y} n I(C; Y) - \tfrac12 \ln n \, |\{(c, y): n_{cy} > 0\}|
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from fspn.learn.names import group_names
 from fspn.schema.binning import Counted, discrete_cells, label_cells, real_cells
 from fspn.schema.domain import Domain
 from fspn.schema.infer import MAX_VALUES
+from fspn.schema.scattered import ScatteredCells
 from fspn.schema.variable import Variable
 
-MAX_BINS = 64
+MAX_BINS, MIN_BINS = 64, 8
+"""The cells of a column of many values: at most by default, and the fewest that are tried."""
+
+PARTNERS = 3
+MAX_SCORED_ROWS = 100_000
+MAX_NAMES, ROWS_PER_NAME = 20_000, 5
+"""A column of more names, or of fewer rows per name, is cut in order."""
+
+REALS = ("continuous", "mixed")
 
 
 def code_domain(
@@ -30,12 +48,17 @@ def code_domain(
     """
     most = MAX_VALUES if max_bins is None else max_bins
     n_cells = int(np.clip(round(len(table) ** (1 / 3)), 2, min(most, MAX_BINS)))
-    return Domain(
-        tuple(
-            _coded(v, table[v.name], n_cells, most) if all_cells or _needs_cells(v) else v
-            for v in domain.variables
-        )
-    )
+    coded = []
+    for variable in domain:
+        is_wide = variable.kind in REALS or len(variable.values) > most
+        if is_wide and (all_cells or _needs_cells(variable)):
+            variable = _cut(variable, table[variable.name], n_cells)
+        coded.append(variable)
+    if not all_cells or len(coded) < 2 or all(variable.cells is None for variable in coded):
+        return Domain(tuple(coded))
+    rows = np.arange(0, len(table), -(-len(table) // MAX_SCORED_ROWS))
+    n_names = min(2 * n_cells, most)
+    return Domain(tuple(_best_cells(coded, table.iloc[rows], n_cells, n_names)))
 
 
 def _needs_cells(variable: Variable) -> bool:
@@ -43,19 +66,87 @@ def _needs_cells(variable: Variable) -> bool:
     return is_real or variable.kind == "mixed"
 
 
-def _coded(variable: Variable, column: pd.Series, n_cells: int, max_values: int) -> Variable:
-    if variable.kind not in ("continuous", "mixed") and len(variable.values) <= max_values:
-        return variable
+def _cut(variable: Variable, column: pd.Series, n_cells: int) -> Variable:
+    """Cells of about equal frequency, in order; of labels, the frequent ones and the rest."""
     line = variable.places(column)
     line = line[~np.isnan(line)]
     if len(line) == 0:
         return replace(variable, kind="ordered")
-    if variable.kind in ("continuous", "mixed"):
+    if variable.kind in REALS:
         cells = real_cells(Counted.of(line), n_cells, atoms=variable.kind == "mixed")
         return replace(variable, cells=cells)
-    counted = Counted.of(line, variable.line_values)
+    return _discrete(variable, Counted.of(line, variable.line_values), n_cells)
+
+
+def _discrete(variable: Variable, counted: Counted, n_cells: int) -> Variable:
     if variable.is_ordered:
         labels = variable.values if variable.has_labels else np.empty(0)
         return replace(variable, values=labels, cells=discrete_cells(counted, n_cells))
     order, cells = label_cells(counted.rows, n_cells)
     return replace(variable, values=variable.values[order], cells=cells)
+
+
+def _best_cells(
+    coded: Sequence[Variable], table: pd.DataFrame, n_cells: int, n_names: int
+) -> list[Variable]:
+    """For every column with cells the best of a few ways to make them."""
+    lines = [v.places(table[v.name]) for v in coded]
+    codes = [v.codes(line, v.missing_code) for v, line in zip(coded, lines, strict=True)]
+    sizes = [v.size for v in coded]
+    best = []
+    for i, variable in enumerate(coded):
+        if variable.cells is None:
+            best.append(variable)
+            continue
+        others = [j for j in range(len(coded)) if j != i and sizes[j] > 1]
+        tables = [(codes[j].astype(np.int64), sizes[j]) for j in others]
+        tried = [variable, *_others(variable, lines[i], tables, n_cells, n_names)]
+        found = [v.codes(lines[i], v.missing_code).astype(np.int64) for v in tried]
+        gains = [_gains(own, v.size, tables) for own, v in zip(found, tried, strict=True)]
+        partners = np.argsort(-np.max(gains, axis=0), kind="stable")[:PARTNERS]
+        best.append(tried[int(np.argmax([row[partners].sum() for row in gains]))])
+    return best
+
+
+def _others(
+    variable: Variable,
+    line: np.ndarray,
+    tables: list[tuple[np.ndarray, int]],
+    n_cells: int,
+    n_names: int,
+) -> list[Variable]:
+    """Fewer cells, and cells of names."""
+    cells = variable.cells
+    assert cells is not None
+    found = []
+    for k in {n_cells // 2, n_cells // 4}:
+        if k >= MIN_BINS and variable.is_ordered:
+            found.append(replace(variable, cells=cells.merged(k)))
+    known = ~np.isnan(line)
+    is_named = cells.is_discrete and cells.step == 0 and n_names < len(cells.left) <= MAX_NAMES
+    if not is_named or known.sum() < ROWS_PER_NAME * len(cells.left):
+        return found
+    name = cells.pieces(line[known])
+    group = group_names(name, cells.mass, [(own[known], size) for own, size in tables], n_names)
+    if group is None:
+        return found
+    if variable.is_ordered:
+        return [*found, replace(variable, cells=ScatteredCells.of(cells.left, cells.mass, group))]
+    order = np.argsort(group, kind="stable")
+    first = np.searchsorted(group[order], np.arange(int(group.max()) + 1))
+    grouped = replace(cells, mass=cells.mass[order], first=first)
+    return [*found, replace(variable, values=variable.values[order], cells=grouped)]
+
+
+def _gains(own: np.ndarray, size: int, tables: list[tuple[np.ndarray, int]]) -> np.ndarray:
+    """The mutual information with each other column, less the price of the table."""
+    return np.array([penalised_information(own, size, other, d) for other, d in tables])
+
+
+def penalised_information(own: np.ndarray, size: int, other: np.ndarray, d: int) -> float:
+    """N I(C; Y) less half a logarithm of n per filled cell."""
+    counts = np.bincount(own * d + other, minlength=size * d).reshape(size, d).astype(np.float64)
+    filled = counts > 0
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / len(own)
+    information = float((counts[filled] * np.log(counts[filled] / expected[filled])).sum())
+    return information - 0.5 * np.log(len(own)) * int(filled.sum())

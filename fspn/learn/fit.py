@@ -10,6 +10,8 @@ import pandas as pd
 
 from fspn.learn.binary.fit import is_binary, learn_binary
 from fspn.learn.coding import code_domain
+from fspn.learn.keep_marginals import keep_marginals
+from fspn.learn.missing_patterns import split_by_missing
 from fspn.learn.mixture.fit import learn_mixture
 from fspn.learn.paper import Learner
 from fspn.learn.progress import progress
@@ -22,9 +24,11 @@ from fspn.learn.settings import (
     seed_of,
 )
 from fspn.learn.slices import Slice
-from fspn.model.nodes import Node
+from fspn.model.nodes import Node, Sum
+from fspn.schema.cells import OUTSIDE
 from fspn.schema.domain import Domain
 from fspn.schema.infer import infer_domain
+from fspn.schema.variable import Variable
 
 
 def learn_model(
@@ -42,7 +46,8 @@ def learn_model(
     seed = seed_of(params["random_state"])
     domain = infer_domain(table, named, params["kinds"])
     settings = resolve(params, len(table), seed)
-    domain = code_domain(domain, table, params["max_bins"], preset_of(params["preset"]).bins)
+    all_cells = preset_of(params["preset"]).bins
+    domain = code_domain(domain, table, params["max_bins"], all_cells)
     data = Slice.of_table(domain, table)
     binary = resolve_binary(params) if is_binary(data) else None
     mixture = resolve_mixture(params, settings)
@@ -57,9 +62,18 @@ def learn_model(
         if binary is not None:
             return domain, learn_binary(data, binary, rng, report)
         scope = range(len(domain))
-        if mixture is None:
-            return domain, Learner(settings, rng, report).learn(data, scope)
-        return domain, learn_mixture(data, scope, mixture, settings, rng, report)
+        parts = split_by_missing(data) if all_cells else [data]
+        roots = [
+            Learner(settings, rng, report).learn(part, scope)
+            if mixture is None
+            else learn_mixture(part, scope, mixture, settings, rng, report)
+            for part in parts
+        ]
+    weights = np.array([part.n_rows for part in parts]) / data.n_rows
+    root = roots[0] if len(roots) == 1 else Sum(weights, tuple(roots))
+    if all_cells and any(v.cells is not None or v.missing is not None for v in domain):
+        root = keep_marginals(root, data)
+    return domain, root
 
 
 def named_domains(
@@ -87,6 +101,39 @@ def _is_domain(entry: Any) -> bool:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def row_codes(domain: Domain, table: pd.DataFrame) -> list[np.ndarray]:
+    """The codes of rows that are to be learned from: every cell must have one."""
+    columns = []
+    for variable in domain.variables:
+        if not variable.is_coded:
+            raise ValueError(
+                f"column {variable.name!r} is kept as reals by this preset, so that its leaves "
+                "cannot take new rows; fit the model anew on all rows"
+            )
+        codes = _nearest(variable, table[variable.name], variable.encode(table[variable.name]))
+        wrong = np.flatnonzero(codes < 0)
+        if len(wrong):
+            value = table[variable.name].iloc[wrong[0]]
+            raise ValueError(
+                f"column {variable.name!r}: the model has no cell for {value!r}; name values to "
+                "come with fit(X, domains={...}), or fit the model anew on all rows"
+            )
+        columns.append(codes.astype(np.int64))
+    return columns
+
+
+def _nearest(variable: Variable, column: pd.Series, codes: np.ndarray) -> np.ndarray:
+    """Numbers between or beyond the cells of a column count for the next cell, or the last."""
+    if variable.cells is None or not variable.is_ordered or variable.has_labels:
+        return codes
+    line = variable.places(column)
+    lost = np.flatnonzero((codes == OUTSIDE) & np.isfinite(line))
+    pieces = np.searchsorted(variable.cells.right, line[lost])
+    found = codes.copy()
+    found[lost] = variable.cells.cell_of_piece[np.minimum(pieces, len(variable.cells.right) - 1)]
+    return found
 
 
 def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from fspn.model.leaves.base import Univariate
 from fspn.model.leaves.continuous import fit_continuous, fit_family, fit_gaussians
 from fspn.model.leaves.registry import learned_from_reals
 
-MAX_PARENTS, MAX_CELLS = 4, 2_000_000
+MAX_PARENTS, MAX_CELLS = 4, 300_000
 BINARY_MAX_PARENTS, BINARY_MAX_CELLS = 8, 2**12
 
 

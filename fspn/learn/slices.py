@@ -51,7 +51,7 @@ class Slice:
         """The same, as the oracles take it."""
         described = self.domain[variable]
         size = described.size if described.is_coded else 0
-        return Column(self.values(variable), size, described.is_ordered)
+        return Column(self.values(variable), size, described.has_ordered_codes)
 
     def take(self, chosen: np.ndarray) -> Slice:
         """The rows of the slice at the given positions (or where a mask is true)."""

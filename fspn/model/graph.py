@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from heapq import heapify, heappop, heappush
@@ -32,15 +32,33 @@ def elimination_order(
         limit: Stop at the first product of more cells; the order is then incomplete, and infinity
             stands for the cells.
     """
+    return greedy_order(moral_graph(parents), sizes, limit)
+
+
+def greedy_order(
+    near: list[set[int]],
+    sizes: Sequence[int],
+    limit: float = np.inf,
+    stages: Sequence[int] | None = None,
+) -> tuple[list[int], float]:
+    """The greedy order of any graph, and the cells of the largest product on the way.
+
+    Arguments:
+        near: The neighbours of every variable; used up.
+        sizes: Their numbers of values.
+        limit: As in :func:`elimination_order`.
+        stages: Variables of a lower stage go first, whatever they cost; those of a negative stage
+            stay.
+    """
     logs = np.log(np.asarray(sizes, dtype=np.float64)).tolist()
-    near = moral_graph(parents)
-    cost = [logs[v] + sum(logs[u] for u in near[v]) for v in range(len(parents))]
-    queue = [(cost[v], v) for v in range(len(parents))]
+    stage = [0] * len(near) if stages is None else list(stages)
+    cost = [logs[v] + sum(logs[u] for u in near[v]) for v in range(len(near))]
+    queue = [(stage[v], cost[v], v) for v in range(len(near)) if stage[v] >= 0]
     heapify(queue)
     order: list[int] = []
-    gone, worst, bound = [False] * len(parents), 0.0, np.log(limit)
+    gone, worst, bound = [False] * len(near), 0.0, np.log(limit)
     while queue and worst <= bound:
-        c, v = heappop(queue)
+        _, c, v = heappop(queue)
         if gone[v] or c != cost[v]:
             continue
         gone[v], worst = True, max(worst, c)
@@ -48,15 +66,21 @@ def elimination_order(
         for u in near[v]:
             near[u] = (near[u] | near[v]) - {u, v}
             cost[u] = logs[u] + sum(logs[t] for t in near[u])
-            heappush(queue, (cost[u], u))
+            if stage[u] >= 0:
+                heappush(queue, (stage[u], cost[u], u))
     return order, np.inf if worst > bound else float(np.exp(min(worst, 700.0)))
 
 
 def moral_graph(parents: Sequence[tuple[int, ...]]) -> list[set[int]]:
     """Who occurs in a table with whom."""
-    near: list[set[int]] = [set() for _ in parents]
-    for v, own in enumerate(parents):
-        family = {v, *own}
+    return scope_graph([(v, *own) for v, own in enumerate(parents)], len(parents))
+
+
+def scope_graph(scopes: Iterable[Sequence[int]], n_variables: int) -> list[set[int]]:
+    """Who occurs in a scope with whom."""
+    near: list[set[int]] = [set() for _ in range(n_variables)]
+    for scope in scopes:
+        family = set(scope)
         for u in family:
             near[u] |= family - {u}
     return near

@@ -10,7 +10,7 @@ this module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
 import numpy as np
 from scipy.special import logsumexp
@@ -22,16 +22,12 @@ Steps = Generator[tuple[Node, Events], np.ndarray, np.ndarray]
 """A computation that asks for the answers on child nodes by yielding them."""
 
 
-def log_probability(
-    node: Node, events: Events, step: Callable[[Node, Events], Steps] | None = None
-) -> np.ndarray:
+def log_probability(node: Node, events: Events) -> np.ndarray:
     r""":math:`\ln \Pr(E)` on the FSPN rooted at ``node``, one per event.
 
     The recursion of FSPN-Infer on a stack of its own: factorize nodes may be nested by thousands.
-    ``step`` answers one node; :func:`infer_node` by default.
     """
-    step = infer_node if step is None else step
-    stack: list[Steps] = [step(node, events)]
+    stack: list[Steps] = [_infer(node, events)]
     answer: np.ndarray | None = None
     while stack:
         try:
@@ -41,13 +37,12 @@ def log_probability(
             stack.pop()
         else:
             answer = None
-            stack.append(step(*child))
+            stack.append(_infer(*child))
     assert answer is not None
     return answer
 
 
-def infer_node(node: Node, events: Events) -> Steps:
-    """FSPN-Infer at one node, by its kind."""
+def _infer(node: Node, events: Events) -> Steps:
     if not any(variable in node.scope for variable in events.constraints):
         return np.zeros(events.n)
     if isinstance(node, UniLeaf):

@@ -16,7 +16,8 @@ UNSEEN = 0.1
 """The rows that a value counts for which was named but never seen."""
 
 PIECE_ROWS, MAX_PIECES = 16, 16
-"""A stretch of reals inside a cell is cut into pieces of so many rows at least."""
+TAIL_ROWS, MAX_TAIL_PIECES = 4, 256
+"""Stretches inside a cell are cut into pieces of so many rows at least; outer ones more finely."""
 
 SMALL_RUN = 0.1
 """A run of less than this part of a cell joins the heavy value behind it."""
@@ -62,7 +63,10 @@ def _lattice_cells(counted: Counted, starts: np.ndarray) -> Cells:
     opens |= often | np.concatenate([[True], often[:-1]])
     run = np.cumsum(opens) - 1
     place = np.arange(len(values)) - np.flatnonzero(opens)[run]
-    opens |= place % max(PIECE_ROWS, len(values) // (len(starts) * MAX_PIECES)) == 0
+    length = np.full(len(values), max(PIECE_ROWS, len(values) // (len(starts) * MAX_PIECES)))
+    length[: starts[1] if len(starts) > 1 else None] = TAIL_ROWS
+    length[starts[-1] :] = TAIL_ROWS
+    opens |= place % length == 0
     first = np.flatnonzero(opens)
     last = np.append(first[1:], len(values)) - 1
     left, right, point = values[first], values[last], often[first]
@@ -97,6 +101,7 @@ def _real_pieces(points: np.ndarray, opens: np.ndarray, rows: np.ndarray) -> np.
     first = np.flatnonzero(opens)
     total = np.add.reduceat(rows, first)
     parts = np.clip(total // PIECE_ROWS, 1, MAX_PIECES)
+    parts[[0, -1]] = np.clip(total[[0, -1]] // TAIL_ROWS, 1, MAX_TAIL_PIECES)
     run = np.cumsum(opens) - 1
     before = np.cumsum(rows) - rows
     part = np.floor((before - before[first][run]) / total[run] * parts[run])

@@ -16,8 +16,7 @@ ends fall into have the share 1.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -71,6 +70,16 @@ class Cells:
     def cell_of_piece(self) -> np.ndarray:
         return np.repeat(np.arange(self.size), np.diff(np.append(self.first, len(self.left))))
 
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the cells lie on the line one behind the other."""
+        return True
+
+    @cached_property
+    def cell_rows(self) -> np.ndarray:
+        """The rows of every cell."""
+        return self.ends - self.starts
+
     @cached_property
     def is_point(self) -> np.ndarray:
         return self.left == self.right
@@ -93,7 +102,7 @@ class Cells:
         counts = self._lattice_sizes
         cell = np.repeat(self.cell_of_piece, counts)
         rows = np.repeat(self.mass / counts, counts)
-        return cell, rows / (self.ends - self.starts)[cell]
+        return cell, rows / self.cell_rows[cell]
 
     @cached_property
     def _lattice_sizes(self) -> np.ndarray:
@@ -125,12 +134,12 @@ class Cells:
 
         A range of which an end is NaN is empty.
         """
-        low = self._rows_up_to(lower, before=True)[:, None]
-        high = self._rows_up_to(upper, before=False)[:, None]
+        low = self.rows_up_to(lower, before=True)[:, None]
+        high = self.rows_up_to(upper, before=False)[:, None]
         rows = np.minimum(high, self.ends) - np.maximum(low, self.starts)
-        return np.clip(rows / (self.ends - self.starts), 0.0, 1.0)
+        return np.clip(rows / self.cell_rows, 0.0, 1.0)
 
-    def _rows_up_to(self, values: np.ndarray, before: bool) -> np.ndarray:
+    def rows_up_to(self, values: np.ndarray, before: bool) -> np.ndarray:
         """M(x), or M(x-) with ``before``; NaN gives an empty range from either side."""
         piece = np.searchsorted(self.left, values, side="left" if before else "right") - 1
         inside = np.maximum(piece, 0)
@@ -165,7 +174,7 @@ class Cells:
         arrays = self.left, self.right, self.rows_before, self.mass, self.starts, self.ends
         return tuple(array.tolist() for array in arrays)
 
-    def cells_in_range(self, lower: float, upper: float) -> tuple[int, int, float, float]:
+    def cells_in_range(self, lower: float, upper: float) -> tuple[int, int, float, float] | None:
         """First and last cell of one closed range, and their shares; (1, 0, 0, 0) where empty."""
         _, _, _, _, starts, ends = self._lists
         low, high = self._rows_at(lower, True), self._rows_at(upper, False)
@@ -191,6 +200,16 @@ class Cells:
             return rows[piece] + mass[piece] * float(part)
         return rows[piece] + mass[piece] * (value - left[piece]) / (right[piece] - left[piece])
 
+    def merged(self, n_cells: int) -> Cells:
+        """Neighbouring cells put together, down to about so many of equal rows."""
+        target = self.rows_before[-1] / n_cells
+        part = np.floor((0.5 * (self.starts + self.ends)) / target * (1 - 1e-12))
+        # A cell of many rows stays on its own.
+        heavy = self.cell_rows >= target
+        opens = np.concatenate([[True], np.diff(part) > 0])
+        opens |= heavy | np.concatenate([[False], heavy[:-1]])
+        return replace(self, first=self.first[opens])
+
     # ------------------------------------------------------------------ inside the cells
 
     def log_density(self, values: np.ndarray) -> np.ndarray:
@@ -203,7 +222,7 @@ class Cells:
         left, right = self.left[inside], self.right[inside]
         cell = self.cell_of_piece[inside]
         with np.errstate(invalid="ignore", divide="ignore"):
-            logs = np.log(self.mass[inside] / (self.ends - self.starts)[cell])
+            logs = np.log(self.mass[inside] / self.cell_rows[cell])
             if self.step > 0:
                 spread = self._lattice_sizes[inside].astype(np.float64)
             else:
@@ -216,7 +235,10 @@ class Cells:
     def sample(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """A value out of each given cell, by inverting M."""
         start, end = self.starts[codes], self.ends[codes]
-        rows = start + rng.random(len(codes)) * (end - start)
+        return self.at_rows(codes, start + rng.random(len(codes)) * (end - start))
+
+    def at_rows(self, codes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The value of each given cell up to which so many rows of the column lie."""
         piece = np.searchsorted(self.rows_before, rows, side="right") - 1
         last = np.append(self.first[1:], len(self.left))[codes] - 1
         piece = np.clip(piece, self.first[codes], last)
@@ -250,11 +272,6 @@ class Cells:
             "first": self.first,
             "law": np.array([self.step, self.scale]),
         }
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, np.ndarray]) -> Cells:
-        step, scale = (float(number) for number in state["law"])
-        return cls(state["left"], state["right"], state["mass"], state["first"], step, scale)
 
     def faults(self) -> list[str]:
         """What is wrong with the cells, a sentence each."""

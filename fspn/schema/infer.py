@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from fspn.schema.variable import KINDS, Kind, Variable
 
 MAX_INTEGER = 2**53
 
-MAX_VALUES = 100
+MAX_VALUES = 128
 """Columns of up to so many values have one cell per value."""
 
 ATOM_SHARE = 0.005
@@ -125,13 +124,14 @@ def atom_rows(n_rows: int) -> float:
 
 
 def _object_kind(column: pd.Series) -> Kind:
-    known = column[~column.isna()]
-    if all(isinstance(value, str) for value in known):
+    found = pd.api.types.infer_dtype(column, skipna=True)
+    if found in ("string", "empty"):
         return "unordered"
-    if all(isinstance(value, bool | np.bool_) for value in known):
+    if found == "boolean":
         return "boolean"
-    if all(isinstance(value, Real) and not isinstance(value, bool) for value in known):
+    if found in ("integer", "floating", "mixed-integer-float"):
         return _float_kind(_finite(column))
+    known = column[~column.isna()]
     raise ValueError(
         f"column {column.name!r} of type {column.dtype} holds values that are not strings or "
         f"numbers (such as {known.iloc[0]!r}, argument must be a string or a real number); "

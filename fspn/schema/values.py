@@ -28,10 +28,8 @@ def dtype_name(column: pd.Series) -> str:
     if isinstance(dtype, pd.CategoricalDtype):
         return "ordered category" if dtype.ordered else "category"
     if pd.api.types.is_object_dtype(dtype):
-        known = column[~column.isna()]
-        if len(known) and all(isinstance(each, datetime.datetime) for each in known):
-            return DATETIMES
-        return DATES if len(known) and isinstance(known.iloc[0], datetime.date) else "object"
+        found = pd.api.types.infer_dtype(column, skipna=True)
+        return {"datetime": DATETIMES, "datetime64": DATETIMES, "date": DATES}.get(found, "object")
     if isinstance(dtype, pd.ArrowDtype) and str(dtype) == "string[pyarrow]":
         return ARROW_STRING
     return str(dtype)
@@ -60,8 +58,8 @@ def is_clock(column: pd.Series) -> bool:
     """Whether a column holds datetimes, dates or time spans."""
     dtype = column.dtype
     if pd.api.types.is_object_dtype(dtype):
-        known = column[~column.isna()]
-        return len(known) > 0 and all(isinstance(value, CLOCK) for value in known)
+        found = pd.api.types.infer_dtype(column, skipna=True)
+        return found in ("datetime", "datetime64", "date", "timedelta", "timedelta64")
     return pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype)
 
 
@@ -110,7 +108,7 @@ def _as_datetimes(column: pd.Series) -> pd.Series:
     is_plain = pd.api.types.is_datetime64_any_dtype(dtype) and not str(dtype).startswith("date")
     if is_plain or str(dtype).startswith("datetime64"):
         return column
-    return pd.to_datetime(column.astype(object))
+    return pd.to_datetime(column.astype(object), format="ISO8601")
 
 
 def _as_whole(times: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fspn.schema.cells import OUTSIDE, Cells
+from fspn.schema.scattered import ScatteredCells
 from fspn.schema.values import (
     as_floats,
     instant,
@@ -79,6 +80,11 @@ class Variable:
     def is_ordered(self) -> bool:
         """Whether a range of values means something."""
         return self.kind not in ("unordered", "boolean")
+
+    @property
+    def has_ordered_codes(self) -> bool:
+        """Whether neighbouring codes are neighbouring values."""
+        return self.is_ordered and (self.cells is None or self.cells.is_in_order)
 
     @cached_property
     def has_labels(self) -> bool:
@@ -205,6 +211,10 @@ class Variable:
             return "missing"
         if self.cells is None:
             return str(self.restore(self.line_values[code : code + 1].astype(np.float64)).iloc[0])
+        if isinstance(self.cells, ScatteredCells):
+            values = self.restore(self.cells.values_of(code)).tolist()
+            shown = ", ".join(str(value) for value in values[:3])
+            return shown if len(values) <= 3 else f"{shown}, ... ({len(values)} values)"
         until = min(code if last_code is None else last_code, self.n_values - 1)
         first = int(self.cells.first[code])
         last = int(np.append(self.cells.first, len(self.cells.left))[until + 1]) - 1

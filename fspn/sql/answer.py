@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 
 from fspn.ask.parse import dict_events, in_cells
-from fspn.schema.domain import Domain, Variable
+from fspn.schema.domain import Domain
 from fspn.schema.events import CodeRange, CodeWeights, Constraint, Events
+from fspn.schema.missing import NOT_MISSING
+from fspn.schema.variable import Variable
 from fspn.sql.condition import Condition, Term
-from fspn.sql.sets import ColumnSet, Interval
+from fspn.sql.sets import ALL_PRESENT, ColumnSet, Interval
 
 LogProbability = Callable[[Events], np.ndarray]
 
@@ -99,7 +101,9 @@ def _wanted(variable: Variable, each: ColumnSet | None) -> list[Any]:
     if each is None:
         return []
     parts: list[Any] = [None] if each.missing else []
-    if not variable.is_ordered:
+    if each.present() == ALL_PRESENT:
+        return [*parts, NOT_MISSING]
+    if variable.has_labels or not variable.is_ordered:
         labels = frozenset(value for value in variable.values.tolist() if _has(each, value))
         return parts + ([labels] if labels else [])
     return parts + [_entry(interval) for interval in each.numbers]

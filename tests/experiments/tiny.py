@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -43,11 +44,13 @@ def folders(base: Path) -> list[str]:
     ]
 
 
-def start(base: Path, *overrides: str, flags: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+def start(
+    base: Path, *overrides: str, flags: Sequence[str] = (), tiny: Sequence[str] = OVERRIDES
+) -> subprocess.Popen[str]:
     """Start `python -m experiments.run` on the tiny job, in a session of its own."""
     command = [sys.executable, "-m", "experiments.run", *flags]
     return subprocess.Popen(
-        [*command, *OVERRIDES, *folders(base), *overrides],
+        [*command, *tiny, *folders(base), *overrides],
         cwd=ROOT,
         env=os.environ | {"FSPN_LOCK_DIR": str(base / "locks")},
         stdout=subprocess.PIPE,
@@ -86,17 +89,24 @@ def dataset(rows: int = 60) -> Dataset:
 
 
 class Fragile(Independent):
-    """A model that fails where it is told to."""
+    """A model that fails, or takes its time, where it is told to."""
 
     name: ClassVar[str] = "fragile"
 
-    def __init__(self, alpha: float = 1.0, fails: bool = False) -> None:
+    def __init__(
+        self, alpha: float = 1.0, fails: bool = False, sleeps: float = 0.0, waits: str = ""
+    ) -> None:
         super().__init__(alpha)
         self.fails = fails
+        self.sleeps = sleeps
+        self.waits = waits
 
     def fit(self, table: pd.DataFrame, domains: Mapping[str, np.ndarray], seed: int = 0) -> Fragile:
         if self.fails:
             raise ArithmeticError("told to fail")
+        time.sleep(self.sleeps)
+        while self.waits and not Path(self.waits).exists():
+            time.sleep(0.1)
         return super().fit(table, domains, seed)
 
     def save(self, path: Path) -> None:

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fspn.engine.compile_dense
-import fspn.engine.dense_kernels
 import fspn.engine.engine
+import fspn.engine.factor_kernels
 import fspn.engine.joint_table
 from fspn.engine.compile import compile_fspn
-from fspn.engine.compile_dense import written_out
 from fspn.engine.engine import Engine
 from fspn.estimator import FSPN
+from fspn.model.cpt.dense import dense_table
 from fspn.model.nodes import Factorize, Node, Product, Sum, TableSplit, UniLeaf
 from fspn.schema.domain import Domain, Variable
 from fspn.schema.events import CodeRange, CodeWeights, Events
@@ -247,13 +247,13 @@ def test_blocks_of_as_many_variables_as_a_word_has_bits(n: int) -> None:
     maker = NetworkMaker(n)
     leaf, tables, node = maker.chain(n, 3)
     engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
-    assert (engine.first > 1) == (n <= fspn.engine.dense_kernels.MAX_VARIABLES)
+    assert (engine.first > 1) == (n <= fspn.engine.factor_kernels.MAX_VARIABLES)
     weights = maker.rng.integers(1, 4, size=(n, 5, 3)) / 3.0
     events = Events(5, {v: CodeWeights(weights[v]) for v in range(n) if v % 3})
     weights[::3] = 1.0
     message = leaf.dist.p * weights[0]  # type: ignore[attr-defined]
     for v, table in enumerate(tables, start=1):
-        message = message @ written_out(table.cpt) * weights[v]
+        message = message @ dense_table(table.cpt) * weights[v]
     found = engine.log_probability(events)
     np.testing.assert_allclose(found, np.log(message.sum(axis=1)), rtol=1e-12)
 
@@ -309,7 +309,7 @@ def test_many_factors_of_one_variable(seed: int) -> None:
             joint = joint * leaf.dist.p.reshape([-1 if u == v else 1 for u in range(3)])  # type: ignore[attr-defined]
         for table in tables:
             v = table.variable
-            row = written_out(table.cpt)[..., low[v] : high[v] + 1].sum(axis=-1)
+            row = dense_table(table.cpt)[..., low[v] : high[v] + 1].sum(axis=-1)
             joint = joint * row.reshape([roots[u] if u in table.given else 1 for u in range(3)])
         expected.append(joint.sum())
     found = np.exp(engine.log_probability(boxes(lower, upper)))
@@ -327,7 +327,7 @@ def test_known_codes_of_as_many_variables_as_a_word_has_bits(n: int) -> None:
     laws = np.tile(leaf.dist.p, (6, 1))  # type: ignore[attr-defined]
     for v in range(n):
         if v > 0:
-            laws = written_out(tables[v - 1].cpt)[codes[:, v - 1]]
+            laws = dense_table(tables[v - 1].cpt)[codes[:, v - 1]]
         codes[:, v] = [maker.rng.choice(3, p=law / law.sum()) for law in laws]
         expected += np.log(laws[np.arange(6), codes[:, v]])
     np.testing.assert_allclose(engine.log_probability(boxes(codes, codes)), expected, rtol=1e-12)

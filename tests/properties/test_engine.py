@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import fspn.engine.engine
 from fspn.engine.compile import compile_fspn
 from fspn.engine.engine import Engine
-from fspn.engine.interpret import Interpreter
 from fspn.model.infer import log_probability
 from tests.random_models import ModelMaker, all_points, point_events
 
@@ -104,15 +103,3 @@ def test_threads_do_not_change_answers() -> None:
     events = maker.events(257)
     shared = Engine(engine.program, maker.domain(), n_threads=2)
     np.testing.assert_array_equal(engine.log_probability(events), shared.log_probability(events))
-
-
-@given(seeds, widths)
-def test_interpreter_equals_reference(seed: int, width: int) -> None:
-    """What answers while kernels compile."""
-    maker = ModelMaker(seed, width)
-    root, events = maker.model(), maker.events(4)
-    found = Interpreter(root, maker.sizes).log_probability(events)
-    expected = log_probability(root, events)
-    np.testing.assert_allclose(np.exp(found), np.exp(expected), atol=1e-12)
-    some = expected > -np.inf
-    np.testing.assert_allclose(found[some], expected[some], atol=1e-9)

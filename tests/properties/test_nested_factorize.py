@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fspn.engine import memo_kernels
 from fspn.engine.compile import Program, compile_fspn
 from fspn.engine.engine import Engine
-from fspn.engine.kernels import MEMO
+from fspn.engine.program import MEMO
 from fspn.model.infer import log_probability
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.independent import Independent

@@ -22,6 +22,8 @@ from experiments.report.names import FAMILIES, LEVELS, SUBJECTS, label
 from experiments.report.numbers import Numbers, ours
 from experiments.report.page.page import Report, Section, render
 from experiments.report.paper import Paper
+from experiments.report.row_counts.__main__ import parts as row_count_parts
+from experiments.report.row_counts.__main__ import read_kept
 from experiments.report.rows import Rows
 from experiments.report.tables import writing as tables
 from experiments.report.tables.benchmarks import counts_table, differences_table, training_table
@@ -69,6 +71,7 @@ def build(sources: Sources) -> Report:
         _floor(sources),
         _scaling(sources),
         _table1(sources),
+        _row_counts(sources),
         _thresholds(sources),
         _plugins(sources),
         _structures(sources),
@@ -176,6 +179,18 @@ def _table1(sources: Sources) -> Section:
         ),
         tuple(failed(rows)),
     )
+
+
+def _row_counts(sources: Sources) -> Section:
+    """Real tables, from what `make tables` came to."""
+    kept = read_kept(sources.results_dir)
+    title = "Row counts of real tables"
+    if kept is None:
+        gap = Gap(title, "no reference/row_counts.csv: run `make tables`")
+        return Section("row-counts", title, "", gaps=(gap,))
+    picture, found = row_count_parts(kept, sources.figures)
+    intro = "How many rows a condition holds for: FSPN beside the estimators that people have."
+    return Section("row-counts", title, intro, (picture,), found)
 
 
 def _thresholds(sources: Sources) -> Section:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -16,9 +17,19 @@ from experiments.report.names import (
     label,
 )
 from experiments.report.numbers import Numbers
-from experiments.report.tables.writing import OTHER_CODE, Cell, Table, number, text, times, whole
+from experiments.report.tables.writing import (
+    OTHER_CODE,
+    OTHER_NODE,
+    Cell,
+    Table,
+    number,
+    text,
+    times,
+    whole,
+)
 
 MARK_NOTE = f"{OTHER_CODE} measured by another version of the code"
+NODE_NOTE = f"{OTHER_NODE} times of different node types: the ratio is of machines as well"
 NOT_RUN = "SPN-BTB and SPGM: published values only, this project has no implementation of them"
 
 
@@ -56,7 +67,8 @@ def ratios_table(ours: Numbers, paper: Numbers, subject: str, suffix: str = "") 
         for model in _others(ours, subject):
             cells = [text(f"{level:.2f}"), text(label(model))]
             for measure in MEASURES.values():
-                cells.append(times(ours.ratio(level, model, subject, measure.key)))
+                mark = _node_mark(ours, [level], model, subject, measure.key)
+                cells.append(times(ours.ratio(level, model, subject, measure.key), mark=mark))
                 if measure.paper:
                     cells.append(times(paper.ratio(level, model, "fspn", measure.key)))
             rows.append(tuple(cells))
@@ -84,7 +96,8 @@ def best_ratios_table(ours: Numbers, paper: Numbers, subject: str, suffix: str =
     for model in _others(ours, subject):
         cells = [text(label(model))]
         for measure in MEASURES.values():
-            cells.append(times(_largest(ours, model, subject, measure.key)))
+            mark = _node_mark(ours, ours.levels, model, subject, measure.key)
+            cells.append(times(_largest(ours, model, subject, measure.key), mark=mark))
             if measure.paper:
                 cells.append(times(_largest(paper, model, "fspn", measure.key)))
         rows.append(tuple(cells))
@@ -175,7 +188,18 @@ def _count(numbers: Numbers, level: float, model: str) -> Cell:
 
 
 def _marks(ours: Numbers) -> tuple[str, ...]:
-    return (MARK_NOTE,) if any(cell.other_code for cell in ours.cells.values()) else ()
+    cells = ours.cells.values()
+    code = (MARK_NOTE,) if any(cell.other_code for cell in cells) else ()
+    several = len({node for cell in cells for node in cell.nodes}) > 1
+    return (*code, NODE_NOTE) if several else code
+
+
+def _node_mark(
+    ours: Numbers, levels: Sequence[float], model: str, subject: str, measure: str
+) -> str:
+    """A sign on a ratio of times that were not all measured on one type of machine."""
+    same = all(ours.same_node(level, model, subject, measure) for level in levels)
+    return "" if same else OTHER_NODE
 
 
 def _absent(ours: Numbers) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.report.names import in_order, label
-from experiments.report.tables.writing import OTHER_CODE, Cell, Table, number, text
+from experiments.report.tables.writing import OTHER_CODE, OTHER_NODE, Cell, Table, number, text
 
 PACKAGES = (
     "fspn",
@@ -60,14 +60,15 @@ def runs_table(rows: pd.DataFrame) -> Table:
     return Table(
         "runs",
         "All runs",
-        f"One line per job. {OTHER_CODE}: measured by another version of the code than this one.",
+        f"One line per job. {OTHER_CODE}: measured by another version of the code than this one. "
+        f"{OTHER_NODE}: on another node type than most of its study; its times do not compare.",
         (*header, *(name for name, _ in COLUMNS.values()), "engine", "settings", "commit", "rows"),
         lines,
     )
 
 
 def _line(row: dict[Hashable, Any]) -> tuple[Cell, ...]:
-    mark = OTHER_CODE if row["other_code"] else ""
+    mark = OTHER_CODE * bool(row["other_code"]) + OTHER_NODE * bool(row["other_node"])
     status = row["status"] + (f": {row['error']}" if row["error"] else "")
     return (
         text(row["experiment"]),
@@ -92,6 +93,7 @@ def environment(rows: pd.DataFrame, study: str, command: str) -> Environment:
         ("study", f"{study or 'none'}: {len(mine)} of {len(rows)} rows"),
         ("seeds", ", ".join(str(seed) for seed in sorted(set(mine["seed"]))) or "–"),
         ("machine", _distinct(rows["machine"])),
+        ("node types of the study", _distinct(mine["node_type"])),
         ("Python", _distinct(rows["python"])),
         ("code", _distinct(rows["commit"])),
         (

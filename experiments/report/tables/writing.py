@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 OTHER_CODE = "†"
+OTHER_NODE = "‡"
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,7 @@ SIGNS = {
     "|": r"$|$",
     "×": r"$\times$",
     "†": r"$^\dagger$",
+    "‡": r"$^\ddagger$",
     "*": r"$^{*}$",
     "\u2212": r"$-$",
     "–": "--",

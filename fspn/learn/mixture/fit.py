@@ -77,7 +77,7 @@ def _components(
 ) -> NetworkMixture | None:
     """The components on a sample of the rows; None where one network is enough."""
     cells = data.n_rows * len(scope)
-    if settings.n_components == 1 or not is_network(one):
+    if settings.n_components == 1 or len(scope) < 2 or not is_network(one):
         report(cells)
         return None
     if settings.n_components is None and not needs_classes(one, data, rng):

@@ -49,6 +49,8 @@ def find_components(
 ) -> Found:
     """The components of a sum node, found on a sample of the rows.
 
+    Two components are tried first: where they gain nothing on held-out rows, one is enough.
+
     Arguments:
         data: All rows.
         scope: The variables.
@@ -58,22 +60,26 @@ def find_components(
         report: Called with the share of the work that is done.
     """
     train, held_out = _samples(data, rng)
+    search = NetworkSearch(train, scope, limits, rng)
+    one = search.from_classes(np.zeros(train.n_rows, dtype=np.int64))
+    reference = _log_density(one, held_out, scope)
+    if wanted is None:
+        probe = search.step(search.from_classes(_tree_classes(train, list(scope), 2, rng)))
+        if (_log_density(probe, held_out, scope) - reference).mean() <= 0:
+            return Found(one, 0.0, 0.0)
     n_start = max(START_COMPONENTS, 2 * (wanted or 1))
     n_start = max(2, min(n_start, train.n_rows // ROWS_PER_COMPONENT))
-    search = NetworkSearch(train, scope, limits, rng)
-    classes = _tree_classes(train, list(scope), n_start, rng)
+    mixture = search.from_classes(_tree_classes(train, list(scope), n_start, rng))
     report(0.2)
-    mixture = search.from_classes(classes)
     for done in range(ROUNDS):
         mixture = search.merged(search.step(mixture), wanted)
         mixture = search.pruned(mixture) if wanted is None else mixture
         report(0.2 + 0.6 * (done + 1) / ROUNDS)
         if len(mixture.components) == 1:
-            return Found(mixture, 0.0, 0.0)
+            return Found(one, 0.0, 0.0)
     for _ in range(POLISH_STEPS):
         mixture = search.step(mixture)
-    one = search.from_classes(np.zeros(train.n_rows, dtype=np.int64))
-    gains = _log_density(mixture, held_out, scope) - _log_density(one, held_out, scope)
+    gains = _log_density(mixture, held_out, scope) - reference
     report(1.0)
     return Found(mixture, float(gains.mean()), float(gains.std() / np.sqrt(len(gains))))
 

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from fspn.learn.network.score import LocalScores
-from fspn.learn.network.width import bound_width
+from fspn.learn.network.width import ScoredSets, is_narrow, narrow_network
 from fspn.model.graph import Network, elimination_order, topological_order
 
 __all__ = ["Network", "elimination_order", "learn_network", "topological_order"]
@@ -25,6 +25,8 @@ SCREEN_ROWS = 20_000
 MAX_CANDIDATES = 64
 BEST_PAIRS = 8
 PAIR_CANDIDATES = 24
+GROWTHS = 3
+LOOK_AHEAD = 6
 
 
 @dataclass(frozen=True)
@@ -34,13 +36,17 @@ class Effort:
     Arguments:
         restarts: How many starts a search over orders has.
         pair_candidates: Among how many candidates of a variable all pairs are scored.
+        rounds: How often a local optimum is shaken.
+        everyone: Whether variables that a pair alone does not show are tried as further parents.
     """
 
     restarts: int = 20
     pair_candidates: int = PAIR_CANDIDATES
+    rounds: int = 10
+    everyone: bool = True
 
 
-FULL, QUICK = Effort(), Effort(restarts=5, pair_candidates=5)
+FULL, QUICK = Effort(), Effort(restarts=5, pair_candidates=5, rounds=3, everyone=False)
 
 
 def learn_network(
@@ -62,16 +68,74 @@ def learn_network(
         effort: How long to search.
     """
     candidates = _candidates(strength)
-    sets = _single_parents(scores, candidates)
-    restarts = effort.restarts
-    parents = _search(sets, restarts, rng)[0]
+    search = _Search(scores, max_cells, effort, rng, _single_parents(scores, candidates))
+    search.run()
     if max_parents >= 2:
-        _add_pairs(sets, scores, effort, rng)
-        parents = _search(sets, restarts, rng)[0]
+        _add_pairs(search.sets, scores, effort, rng)
+        search.run()
     for width in range(2, max_parents + 1):
-        _extend(sets, parents, scores, candidates, width)
-        parents = _search(sets, restarts, rng)[0]
-    return bound_width(parents, scores.table.sizes, max_cells, scores)
+        _extend(search.sets, search.wide, scores, candidates, width)
+        search.run()
+        if effort.everyone:
+            _grow(search, strength, width)
+    return Network(tuple(search.best), tuple(topological_order(search.best)))
+
+
+class _Search:
+    """Searches on growing families of parent sets; the best network within the bound is kept.
+
+    So a larger number of parents never ends below a smaller one.
+
+    Arguments:
+        scores: The scores of parent sets.
+        max_cells: The bound on the width.
+        effort: How long to search.
+        rng: For the starts.
+        sets: The parent sets so far.
+    """
+
+    def __init__(
+        self,
+        scores: LocalScores,
+        max_cells: int,
+        effort: Effort,
+        rng: np.random.Generator,
+        sets: ScoredSets,
+    ) -> None:
+        self.scores, self.max_cells, self.effort, self.rng = scores, max_cells, effort, rng
+        self.sets = sets
+        self.wide: list[tuple[int, ...]] = [()] * len(sets)
+        self.best: list[tuple[int, ...]] = self.wide
+
+    def run(self) -> None:
+        """Search over orders without the bound, and within it where that is too wide."""
+        self.wide = _search(self.sets, self.effort.restarts, self.rng)[0]
+        found = self.wide
+        if not is_narrow(found, self.scores.table.sizes, self.max_cells):
+            found = self.climb([found, self.best])
+        if self._total(found) >= self._total(self.best):
+            self.best = found
+
+    def climb(self, starts: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
+        """The best network within the bound that is reached from some starts by single moves."""
+        (rng,) = self.rng.spawn(1)  # The stream of the order searches stays the same.
+        return narrow_network(
+            starts, self.sets, self.scores, self.max_cells, rng, self.effort.rounds
+        )
+
+    def score(self, child: int, parents: tuple[int, ...]) -> float:
+        """The score of a set, which joins the sets that are searched."""
+        key = tuple(sorted(parents))
+        self.sets[child][key] = self.scores.score(child, key)
+        return self.sets[child][key]
+
+    @property
+    def total(self) -> float:
+        """The score of the best network so far."""
+        return self._total(self.best)
+
+    def _total(self, parents: list[tuple[int, ...]]) -> float:
+        return sum(self.scores.score(child, own) for child, own in enumerate(parents))
 
 
 def _candidates(strength: np.ndarray) -> list[list[int]]:
@@ -83,9 +147,6 @@ def _candidates(strength: np.ndarray) -> list[list[int]]:
         strongest = others[np.argsort(-row[others], kind="stable")[:MAX_CANDIDATES]]
         found.append(sorted(strongest.tolist()))
     return found
-
-
-ScoredSets = list[dict[tuple[int, ...], float]]
 
 
 def _single_parents(scores: LocalScores, candidates: list[list[int]]) -> ScoredSets:
@@ -142,6 +203,36 @@ def _extend(
             if extra not in chosen:
                 wider = tuple(sorted((*chosen, extra)))
                 sets[child][wider] = scores.score(child, wider)
+
+
+def _grow(search: _Search, strength: np.ndarray, max_parents: int) -> None:
+    """Try every variable as a further parent of the chosen sets, until that helps no more.
+
+    A parent may matter only together with others: alone it may look independent of the child. So
+    all variables are tried, and the most promising ones in pairs.
+    """
+    m = len(search.sets)
+    for _ in range(GROWTHS if m <= MAX_CANDIDATES else 0):
+        before = search.total
+        for child in range(m):
+            own = search.best[child]
+            if own and (strength[child] > 0).any():
+                _widen(search, child, own, max_parents)
+        search.best = search.climb([search.best])
+        if search.total <= before + 1e-9:
+            break
+
+
+def _widen(search: _Search, child: int, own: tuple[int, ...], max_parents: int) -> None:
+    """Score the sets of one and two more parents."""
+    others = [v for v in range(len(search.sets)) if v != child and v not in own]
+    if len(own) < max_parents:
+        for extra in others:
+            search.score(child, (*own, extra))
+    if len(own) + 2 <= max_parents:
+        best = sorted(others, key=lambda v: -search.score(child, (*own, v)))[:LOOK_AHEAD]
+        for pair in combinations(best, 2):
+            search.score(child, (*own, *pair))
 
 
 def _search(

@@ -15,7 +15,7 @@ is also how it is computed, by the reference and by the kernels.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -56,6 +56,7 @@ class CountLevel:
         codes: The child's codes.
         counts: The count (or weight) of each entry.
         alpha: The strength of the smoothing.
+        tilt: What the counts of each of the child's codes are multiplied by; None = nothing.
     """
 
     sizes: tuple[int, ...]
@@ -64,6 +65,7 @@ class CountLevel:
     codes: np.ndarray
     counts: np.ndarray
     alpha: float
+    tilt: np.ndarray | None = None
     family: ClassVar[str] = "counts"
 
     @classmethod
@@ -86,8 +88,11 @@ class CountLevel:
 
     @cached_property
     def rows(self) -> Rows:
-        total = np.add.reduceat(self.counts.astype(np.float64), self.start[:-1]) + self.alpha
-        share = self.counts / np.repeat(total, np.diff(self.start))
+        counts = self.counts.astype(np.float64)
+        if self.tilt is not None:
+            counts *= self.tilt[self.codes]
+        total = np.add.reduceat(counts, self.start[:-1]) + self.alpha
+        share = counts / np.repeat(total, np.diff(self.start))
         return Rows(self.keys, self.start, self.codes, share, self.alpha / total)
 
     def refine(self, below: np.ndarray, parents: np.ndarray) -> np.ndarray:
@@ -117,13 +122,18 @@ class CountLevel:
             "codes": self.codes,
             "counts": self.counts,
             "alpha": np.array([self.alpha]),
+            **({} if self.tilt is None else {"tilt": self.tilt}),
         }
 
     @classmethod
     def from_state(cls, state: State) -> CountLevel:
         sizes = tuple(int(size) for size in state["sizes"])
-        alpha = float(state["alpha"][0])
-        return cls(sizes, state["keys"], state["start"], state["codes"], state["counts"], alpha)
+        rows = state["keys"], state["start"], state["codes"], state["counts"]
+        return cls(sizes, *rows, float(state["alpha"][0]), state.get("tilt"))
+
+    def tilted(self, factors: np.ndarray) -> CountLevel:
+        """With the counts of every code multiplied by a factor."""
+        return replace(self, tilt=factors if self.tilt is None else self.tilt * factors)
 
 
 @dataclass(frozen=True)
@@ -246,6 +256,15 @@ class BackoffTable:
         for level in self.levels:
             table = level.refine(table, parents)
         return table
+
+    def tilted(self, factors: np.ndarray) -> BackoffTable:
+        """With base and counts of every code multiplied by a factor; rows still sum to 1."""
+        base = self.base * factors
+        levels = [
+            level.tilted(factors) if isinstance(level, CountLevel) else level
+            for level in self.levels
+        ]
+        return BackoffTable(base / base.sum(), tuple(levels))
 
     @property
     def n_parameters(self) -> int:

@@ -28,12 +28,6 @@ TRIALS = (
 )
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """One store for all tests of this file (making it takes seconds)."""
-    return tmp_path_factory.mktemp("results")
-
-
 @pytest.fixture
 def store(results):
     found = tracker(f"sqlite:///{results}/mlflow.db", results)

@@ -105,4 +105,4 @@ def everything():
 
 
 def frame(rows) -> pd.DataFrame:
-    return as_frame(rows).assign(source="fake", other_code=False)
+    return as_frame(rows).assign(source="fake", other_code=False, other_node=False)

@@ -126,9 +126,9 @@ def test_counts_and_differences_are_those_of_the_published_decimals(paper):
 def test_training_times_are_those_of_the_rows(paper):
     row = fake.benchmark("ad", "mixture_trees", -14.0, train_seconds=3.5, search_seconds=40.0)
     table = training_table(fake.frame([row]))
-    assert cells(table, "AD")["Mixture of trees"].value == 3.5
-    assert cells(table, "AD")["Mixture of trees, search"].value == 40.0
-    assert cells(table, "BBC")["Mixture of trees"].value is None
+    assert cells(table, "AD")["MT (mixture of trees)"].value == 3.5
+    assert cells(table, "AD")["MT (mixture of trees), search"].value == 40.0
+    assert cells(table, "BBC")["MT (mixture of trees)"].value is None
 
 
 def as_published(paper, shift):

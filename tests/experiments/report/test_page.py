@@ -3,6 +3,7 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -150,12 +151,16 @@ def test_a_wrong_file_is_a_clear_error(tmp_path, capsys):
 
 def test_nothing_recorded_still_gives_a_page_that_says_so(tmp_path):
     assert command.main(["--results", str(tmp_path), "--no-tracking"]) == 0
-    assert "no recorded rows" in (tmp_path / "index.html").read_text(encoding="utf-8")
+    page = tmp_path / "report" / "index.html"
+    assert "no recorded rows" in page.read_text(encoding="utf-8")
 
 
-def test_a_trial_run_does_not_replace_the_real_page(tmp_path):
+def test_a_users_report_replaces_nothing_that_is_committed(tmp_path):
     assert command._default_out(tmp_path, "smoke") == tmp_path / "smoke"
-    assert command._default_out(tmp_path, "reproduce") == tmp_path
+    assert command._default_out(tmp_path, "reproduce") == tmp_path / "report"
+    assert command._default_out(tmp_path, "reproduce", frozen=True) == tmp_path
+    ignored = (Path(__file__).parents[3] / ".gitignore").read_text().split()
+    assert {"results/smoke/", "results/report/", "results/runs/"} <= set(ignored)
 
 
 def test_the_report_is_logged_where_the_runs_are(out, tmp_path, monkeypatch, capsys):

@@ -37,6 +37,15 @@ def test_a_row_of_other_code_is_marked(tmp_path):
     assert marks["rdc_95"]
 
 
+def test_a_row_of_another_node_type_is_marked(tmp_path):
+    put(tmp_path, [fake.row("fspn", x, node_type="A, 64 cores") for x in ("07", "21")])
+    put(tmp_path, [fake.row("fspn", "37", node_type="B, 8 cores")])
+    put(tmp_path, [fake.row("fspn", "65", machine="A, 64 cores, Linux 6.1")])
+    put(tmp_path, [fake.row("fspn", "95", experiment="other", node_type="B, 8 cores")])
+    marks = load_rows(tmp_path).table.set_index("dataset")["other_node"]
+    assert marks[marks].index.tolist() == ["rdc_37"]
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_file_with_few_columns_is_enough(tmp_path, ending):
     few = pd.DataFrame({"dataset": ["rdc_65"], "model": ["fspn"], "kl_mean": [0.5]})

@@ -97,6 +97,27 @@ def test_the_ratios_by_hand(paper):
     assert column(table, "KL")[("0.21", "MSPN")] is None
 
 
+def test_times_of_different_node_types_are_not_compared_without_a_mark(paper):
+    rows = [
+        fake.row("fspn", "95", node_type="A, 64 cores"),
+        fake.row("mspn", "95", node_type="B, 8 cores"),
+        fake.row("bn_tree", "95", node_type="A, 64 cores"),
+    ]
+    numbers = ours(fake.frame(rows))
+    for table in (f(numbers, paper.numbers, "fspn") for f in (ratios_table, best_ratios_table)):
+        marks = {
+            (row[table.header.index("against")].text, name)
+            for row in table.rows
+            for k, name in enumerate(table.header)
+            if row[k].mark
+        }
+        times_of = {"latency", "latency, batched", "training"}
+        assert marks == {("MSPN", name) for name in times_of}
+        assert any("node types" in note for note in table.notes)
+    same = ours(fake.frame(rows[::2]))
+    assert not any("node types" in n for n in ratios_table(same, paper.numbers, "fspn").notes)
+
+
 def test_the_papers_quoted_maxima(paper):
     table = best_ratios_table(EMPTY, paper.numbers, "fspn")
     found = {row[0].text: [cell.value for cell in row] for row in table.rows}

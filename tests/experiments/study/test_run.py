@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.records.rows import collect
-from tests.experiments.tiny import finish, start
+from tests.experiments.tiny import OVERRIDES, finish, start
 
 PLAN = "plan={stages: [{seed: [0, 1]}, {seed: [2]}], report: false}"
 
@@ -11,6 +11,27 @@ PLAN = "plan={stages: [{seed: [0, 1]}, {seed: [2]}], report: false}"
 def test_a_sweep_of_hydra_runs_every_job_once(tmp_path):
     finish(start(tmp_path, "seed=0,1,2", "tracking=none", flags=("-m",)))
     assert collect(tmp_path / "results")["seed"].tolist() == [0, 1, 2]
+
+
+def test_all_failures_are_named_and_the_exit_code_tells(tmp_path):
+    broken = ("model.name=fragile", "model._target_=tests.experiments.tiny.Fragile")
+    options = ("+model.fails=true", "search=none", "tracking=none")
+    kept = [o for o in OVERRIDES if not o.startswith("search.")]
+    process = start(tmp_path, "seed=0,1", *broken, *options, flags=("-m",), tiny=kept)
+    output, _ = process.communicate(timeout=180)
+    assert process.returncode != 0
+    assert "2 jobs failed" in output
+    assert all(f"\n  rdc_07/fragile/{seed}" in output for seed in (0, 1))
+    assert "Traceback" not in output
+
+
+def test_a_wrong_setting_of_a_sweep_is_found_before_anything_is_submitted(tmp_path):
+    where = ("seed=0,1", "model.alpha=-1", "executor=submitit_local", "tracking=none")
+    process = start(tmp_path, *where, flags=("-m",))
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "model.alpha is -1 but must be a number of at least 0" in output
+    assert not (tmp_path / "results").exists()
 
 
 def test_a_study_shows_its_progress_and_is_resumed(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -67,15 +68,25 @@ def test_a_job_keeps_the_score_of_every_test_row(folder: Path) -> None:
 MODELS = [
     *("independent", "bn_tree", "chow_liu", "mixture_trees", "spn_tree"),
     *("fspn_paper", "fspn", "fspn_ensemble"),
+    *("tree_network", "ecnet", "spn_bt", "spgm"),
 ]
 
 
 def test_the_study_names_every_model_on_every_benchmark() -> None:
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         plan = read_plan(compose("config", overrides=["experiment=table1"]))
-    (stage,) = plan.stages
-    assert list(stage["model"]) == MODELS
-    assert sorted(stage["dataset.name"]) == sorted(TABLE1_NAMES)
+    first, bags = plan.stages
+    assert list(first["model"]) == MODELS
+    assert list(bags["model"]) == ["spn_btb"]
+    for stage in plan.stages:
+        assert sorted(stage["dataset.name"]) == sorted(TABLE1_NAMES)
+
+
+def test_bags_take_the_setting_of_the_single_network(folder: Path) -> None:
+    run_job(job(folder, "spn_bt", "search.grid.g=[7]", "search.grid.min_rows=[50]"))
+    row = run_job(job(folder, "spn_btb", "search.grid.n_bags=[2]")).row
+    assert row.status == "ok", row.error
+    assert {"g": 7, "min_rows": 50, "n_bags": 2}.items() <= json.loads(row.params).items()
 
 
 @pytest.mark.parametrize("model", MODELS)

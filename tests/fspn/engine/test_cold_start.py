@@ -159,7 +159,7 @@ def test_the_mode_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_patient_function_is_compiled_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSPN_KERNELS", "background")
 
-    @njit(cache=True)
+    @njit
     def double(x):  # type: ignore[no-untyped-def]
         return 2 * x
 

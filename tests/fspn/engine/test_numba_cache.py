@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fspn.engine.batch_kernels import run_boxes, run_conditionals, run_events, run_events_parallel
-from fspn.engine.numba_cache import digest, stamp_of_kernels, stamped
+from fspn.engine.numba_cache import digest, kernel_files, stamp_of_kernels, stamped
 
 OUTER = """
 import sys
@@ -72,3 +73,14 @@ def test_every_entry_to_the_kernels_is_stamped(entry) -> None:  # type: ignore[n
 
 def test_a_plain_function_is_left_alone() -> None:
     assert stamped(len, "x") is len
+
+
+def test_the_stamp_knows_whatever_kernels_import() -> None:
+    files = {file.stem: file for file in kernel_files()}
+    imported = {
+        str(node.module).removeprefix("fspn.engine.")
+        for file in files.values()
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("fspn.engine.")
+    }
+    assert imported - set(files) == {"numba_cache"}

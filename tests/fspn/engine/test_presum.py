@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fspn.engine.presum
-from fspn.engine.dense_kernels import WAYS
 from fspn.engine.presum import Shortener, ShortTable
+from fspn.engine.program import WAYS
 
 SIZES = (2, 3, 4, 2, 3, 2, 5)
 

@@ -29,7 +29,8 @@ def test_independent_columns_of_many_values_stay_independent() -> None:
     assert FSPN().fit(table).n_nodes_ == 7
 
 
-def test_a_tree_is_never_too_wide() -> None:
-    x = np.random.default_rng(3).integers(0, 5, 500)
-    model = FSPN(max_cells=5).fit(pd.DataFrame({"a": x, "b": x}))
-    assert model.conditional({"a": 3}, {"b": 3}) > 0.9
+def test_single_parents_count_in_the_bound_on_the_width() -> None:
+    x = np.random.default_rng(3).integers(0, 16, 2000)
+    big = pd.DataFrame({"a": x, "b": x})
+    assert FSPN(max_cells=4).fit(big).conditional({"a": 3}, {"b": 3}) > 0.9
+    assert FSPN(max_cells=3).fit(big).conditional({"a": 3}, {"b": 3}) < 0.4

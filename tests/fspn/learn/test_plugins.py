@@ -15,6 +15,7 @@ from fspn import FSPN, validate
 from fspn.learn.dependence.rdc import RDC, Column, Corrected, Oracle
 from fspn.learn.partition import Cut, cut_at, greedy
 from fspn.learn.slices import Slice
+from fspn.model.leaves.base import Univariate
 from fspn.model.nodes import Factorize, MultiLeaf, Product, Split, Sum, UniLeaf, walk
 from fspn.schema.domain import Domain, Variable
 from fspn.schema.events import CodeRange, CodeWeights, Constraint
@@ -106,13 +107,17 @@ def test_a_split_method_that_declines() -> None:
 
 
 @dataclass(frozen=True)
-class Poisson:
-    """A leaf family that the package does not know."""
+class Poisson(Univariate):
+    """A leaf family that the package does not know, and that is not registered."""
 
     rate: float
     size: int
     family = "poisson"
-    n_parameters = 1
+    coded = True
+
+    @property
+    def n_parameters(self) -> int:
+        return 1
 
     @property
     def p(self) -> np.ndarray:

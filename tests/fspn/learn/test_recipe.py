@@ -17,7 +17,7 @@ from fspn.learn.slices import Slice
 from fspn.model.leaves.continuous import fit_gaussians
 from fspn.model.leaves.nested import Nested
 from fspn.model.nodes import MultiLeaf, Node, Product, Sum, TableSplit, UniLeaf, walk
-from fspn.schema.domain import infer_domain
+from fspn.schema.infer import infer_domain
 from tests.fspn.sample_tables import chain, mixed
 
 

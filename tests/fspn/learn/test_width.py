@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 from fspn.learn.network.cell_counts import CodedTable
+from fspn.learn.network.order_search import learn_network
 from fspn.learn.network.score import LocalScores
-from fspn.learn.network.width import bound_width
+from fspn.learn.network.width import narrow_network
 from fspn.model.graph import elimination_order, topological_order
 
 
@@ -43,38 +46,76 @@ def test_the_cells_are_those_of_the_order(seed: int) -> None:
     assert elimination_order(parents, sizes, cells * 0.99)[1] == np.inf
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_edges_go_by_what_they_bring_until_it_is_narrow(seed: int) -> None:
-    m, rng = 12, np.random.default_rng(seed)
-    codes = [rng.integers(0, 3, 200).astype(np.uint8) for _ in range(m)]
-    scores = LocalScores(CodedTable(codes, [3] * m, [None] * m))
-    parents = random_parents(m, seed, most=3)
-    limit = 3**3
-    found = bound_width(parents, [3] * m, limit, scores)
-    current = list(parents)
-    while elimination_order(current, [3] * m)[1] > limit:
-        edges = [
-            (scores.score(v, own) - scores.score(v, tuple(u for u in own if u != p)), v, p)
-            for v, own in enumerate(current)
-            for p in own
-            if len(own) > 1
-        ]
-        _, v, p = min(edges)
-        current[v] = tuple(u for u in current[v] if u != p)
-    assert elimination_order(found.parents, [3] * m)[1] <= limit
-    kept, dropped = sum(map(len, found.parents)), sum(map(len, current))
-    # Greedy elimination is not monotone in the edges: bisection may find another border.
-    assert abs(kept - dropped) <= 1
-    assert all(set(own) <= set(before) for own, before in zip(found.parents, parents, strict=True))
-    order = list(found.order)
-    assert all(order.index(p) < order.index(v) for v in range(m) for p in found.parents[v])
+def correlated(m: int, n: int, seed: int, size: int = 3) -> CodedTable:
+    """Every column follows a noisy sum of two earlier ones."""
+    rng = np.random.default_rng(seed)
+    codes = [rng.integers(0, size, n) for _ in range(2)]
+    for v in range(2, m):
+        one, other = rng.choice(v, 2, replace=False)
+        noise = (rng.random(n) < 0.2) * rng.integers(1, size, n)
+        codes.append((codes[one] + codes[other] + noise) % size)
+    return CodedTable([c.astype(np.uint8) for c in codes], [size] * m, [None] * m)
 
 
-def test_a_tree_keeps_its_edges() -> None:
-    parents: list[tuple[int, ...]] = [(), (0,), (1,), (1,)]
-    codes = [np.zeros(5, dtype=np.uint8)] * 4
-    scores = LocalScores(CodedTable(codes, [9] * 4, [None] * 4))
-    assert bound_width(parents, [9] * 4, 2, scores).parents == tuple(parents)
+def learned(table: CodedTable, max_parents: int, max_cells: int) -> tuple[list, float]:
+    scores = LocalScores(table)
+    rng = np.random.default_rng(0)
+    m = len(table)
+    found = learn_network(scores, np.ones((m, m)), max_parents, max_cells, rng).parents
+    return list(found), sum(scores.score(v, own) for v, own in enumerate(found))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_holds_and_more_room_never_scores_less(seed: int) -> None:
+    table = correlated(9, 1500, seed)
+    totals = {}
+    for max_parents in (1, 2, 3):
+        for max_cells in (2, 9, 27, 81, 3**6):
+            parents, totals[max_parents, max_cells] = learned(table, max_parents, max_cells)
+            assert elimination_order(parents, table.sizes)[1] <= max(max_cells, 9) * 1.0001
+            assert len(topological_order(parents)) == len(table)
+            assert max(map(len, parents)) <= max_parents
+    for (max_parents, max_cells), total in totals.items():
+        smaller = [t for (p, c), t in totals.items() if p <= max_parents and c <= max_cells]
+        assert total >= max(smaller) - 1e-6
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_single_move_within_the_bound_is_left(seed: int) -> None:
+    table, limit = correlated(8, 800, seed), 27
+    scores = LocalScores(table)
+    m = len(table)
+    others = {v: [u for u in range(m) if u != v] for v in range(m)}
+    sets = [
+        {own: scores.score(v, own) for k in range(3) for own in combinations(others[v], k)}
+        for v in range(m)
+    ]
+    start = random_parents(m, seed, most=3)
+    found = narrow_network([start], sets, scores, limit, np.random.default_rng(0), 3)
+    assert elimination_order(found, table.sizes)[1] <= limit * 1.0001
+    for v in range(m):
+        for own, score in sets[v].items():
+            if score > sets[v][found[v]] + 1e-6:
+                moved = [*found[:v], own, *found[v + 1 :]]
+                acyclic = len(topological_order(moved)) == m if not _cyclic(moved) else False
+                assert not acyclic or elimination_order(moved, table.sizes)[1] > limit
+
+
+def _cyclic(parents: list[tuple[int, ...]]) -> bool:
+    above = np.zeros((len(parents), len(parents)), dtype=bool)
+    for v, own in enumerate(parents):
+        above[v, list(own)] = True
+    reach = above.copy()
+    for _ in parents:
+        reach |= (reach.astype(int) @ above.astype(int)) > 0
+    return bool(np.diag(reach).any())
+
+
+def test_single_parents_count_too() -> None:
+    codes = [np.arange(400) % 20, np.arange(400) % 20]
+    table = CodedTable([c.astype(np.uint8) for c in codes], [20, 20], [None, None])
+    assert sum(map(len, learned(table, 2, 7)[0])) == 1
+    assert sum(map(len, learned(table, 2, 6)[0])) == 0
 
 
 def test_every_variable_follows_its_parents() -> None:

@@ -1,0 +1,99 @@
+"""The command: `python -m experiments.report.row_counts`, from recorded runs to tables and figure.
+
+What the runs come to is kept under `<results>/reference/row_counts*.csv`; without runs the tables
+and the figure are drawn from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.report.figures.style import Picture
+from experiments.report.row_counts.figure import figure_row_counts
+from experiments.report.row_counts.summary import pooled, read_runs, summarise
+from experiments.report.row_counts.tables import (
+    errors_table,
+    groups_table,
+    wins_table,
+    worst_table,
+)
+from experiments.report.row_counts.worst import worst_queries
+from experiments.report.tables.writing import Table, write
+
+PARTS = ("row_counts", "row_counts_pooled", "row_counts_worst")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the runs come to: per table, over all tables, and the worst queries."""
+
+    summary: pd.DataFrame
+    pooled: pd.DataFrame
+    worst: pd.DataFrame
+
+
+def keep_runs(results_dir: Path) -> bool:
+    """Summarise the runs of the study, if there are any, into the reference folder."""
+    rows, queries = read_runs(results_dir)
+    if queries.empty:
+        return False
+    complete = rows[rows["status"] == "ok"].groupby("dataset")["model"].nunique()
+    everywhere = set(complete[complete == complete.max()].index)
+    frames = (
+        summarise(rows, queries),
+        pooled(queries, everywhere),
+        worst_queries(queries, results_dir),
+    )
+    folder = results_dir / "reference"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, frame in zip(PARTS, frames, strict=True):
+        frame.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+    return True
+
+
+def read_kept(results_dir: Path) -> Kept | None:
+    """What an earlier run came to; None where there was none."""
+    files = [results_dir / "reference" / f"{name}.csv" for name in PARTS]
+    if not all(file.is_file() for file in files):
+        return None
+    summary, together, worst = (pd.read_csv(file) for file in files)
+    errors = summary["error"].astype("object").fillna("")
+    return Kept(summary.assign(error=errors), together, worst)
+
+
+def parts(kept: Kept, figures: Path) -> tuple[Picture, tuple[Table, ...]]:
+    """The figure and the tables."""
+    found = (
+        errors_table(kept.summary),
+        wins_table(kept.summary),
+        groups_table(kept.pooled),
+        worst_table(kept.worst),
+    )
+    return figure_row_counts(kept.summary, kept.pooled, figures), found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make tables and figure; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.report.row_counts")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="holds runs/")
+    options = parser.parse_args(arguments)
+    keep_runs(options.results)
+    kept = read_kept(options.results)
+    if kept is None:
+        print("no runs of experiment=tables and no reference: run `make tables`", file=sys.stderr)
+        return 2
+    _, tables = parts(kept, options.results / "figures")
+    for table in tables:
+        write(table, options.results / "tables")
+    print(f"written: {options.results / 'figures' / 'row_counts.png'} and tables/row_counts*")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

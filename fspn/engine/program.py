@@ -1,0 +1,285 @@
+"""The records of a compiled model, every field described once.
+
+A compiled model keeps its structure in one array of integers, ``ints``: records one behind the
+other, pointing to each other and into the pools of codes (``tables``) and probabilities
+(``numbers``). Each kind of record is a named tuple. The compiler writes one; its offsets, a tuple
+of the same kind (``LEAF.pmf`` is the place of ``pmf`` in a leaf's record), are what kernels, table
+enumeration and the benchmark read with: ``ints[node + LEAF.pmf]``. A field ``first_...`` is the
+first of many, which run to the end of the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+UNI_LEAF, PRODUCT, SUM, FACTORIZE, BLOCK, JOINT, MEMO = range(7)
+
+WAYS = 2
+"""How many ways lead on from a dense table to presummed ones."""
+
+Record = TypeVar("Record", bound=tuple[Any, ...])
+
+
+def offsets(kind: type[Record]) -> Record:
+    """The places of a record's fields."""
+    return kind(*range(len(kind._fields)))  # type: ignore[attr-defined]
+
+
+def open_ended(kind: type[Record], *fields: int, rest: Iterable[int]) -> tuple[int, ...]:
+    """A record that ends in a run of entries; its last field stands for the first of them."""
+    whole: tuple[int, ...] = kind(*fields, 0)  # type: ignore[call-arg, arg-type]
+    return (*whole[:-1], *rest)
+
+
+def read(kind: type[Record], ints: np.ndarray, place: int) -> Record:
+    """A record by name, for readers that are not compiled."""
+    return kind(*ints[place : place + len(kind._fields)].tolist())  # type: ignore[attr-defined]
+
+
+class NodeRecord(NamedTuple):
+    """What every node begins with: its kind, and the length and place of its scope."""
+
+    kind: int
+    scope_length: int
+    scope: int
+
+
+class LeafRecord(NamedTuple):
+    """A uni-leaf: its variable, number of codes, pmf and cumulative sums (one more) in numbers."""
+
+    kind: int
+    scope_length: int
+    scope: int
+    variable: int
+    n_codes: int
+    pmf: int
+    cumulative: int
+
+
+class ProductRecord(NamedTuple):
+    """A product node: its children."""
+
+    kind: int
+    scope_length: int
+    scope: int
+    n_children: int
+    first_child: int
+
+
+class SumRecord(NamedTuple):
+    """A sum node: the logarithms of its weights in numbers, and its children."""
+
+    kind: int
+    scope_length: int
+    scope: int
+    n_children: int
+    weights: int
+    first_child: int
+
+
+class JointRecord(NamedTuple):
+    """A sparse joint table with its product term.
+
+    Its variables in ints; the rows of codes, sorted, in tables and their shares in numbers; the
+    weight epsilon of the product term in numbers; per variable the pmf and cumulative sums of its
+    marginal, a pair in ints; ``row_index`` points to a pair per variable into tables, where the rows of
+    each code begin in its order and that order, or is -1.
+    """
+
+    kind: int
+    scope_length: int
+    scope: int
+    n_variables: int
+    variables: int
+    n_rows: int
+    rows: int
+    shares: int
+    epsilon: int
+    marginals: int
+    row_index: int
+
+
+class FactorizeRecord(NamedTuple):
+    """A factorize node: its left child, the scope of its right one, and the boxes of that."""
+
+    kind: int
+    scope_length: int
+    scope: int
+    left: int
+    right_length: int
+    right_scope: int
+    n_boxes: int
+    first_box: int
+
+
+class BoxRecord(NamedTuple):
+    """A box of a region: the node that answers in it, and its sides."""
+
+    leaf: int
+    n_sides: int
+    first_side: int
+
+
+class SideRecord(NamedTuple):
+    """One side of a box: the codes lower to upper of a variable."""
+
+    variable: int
+    lower: int
+    upper: int
+
+
+class BlockRecord(NamedTuple):
+    """A block: its tables' record, the node below it or -1, its dense record or -1."""
+
+    kind: int
+    scope_length: int
+    scope: int
+    tables: int
+    base: int
+    dense: int
+
+
+class MemoRecord(NamedTuple):
+    """A memo: the node whose answers it keeps, and the variables that tell them apart."""
+
+    kind: int
+    scope_length: int
+    scope: int
+    child: int
+    n_cut: int
+    first_cut: int
+
+
+class TablesRecord(NamedTuple):
+    """A block's tables: per variable (external ones first) the place of its record.
+
+    ``order`` points to the ranks of the variables, followed by the elimination order.
+    """
+
+    n_variables: int
+    n_external: int
+    order: int
+    first_variable: int
+
+
+class VariableRecord(NamedTuple):
+    """A variable of a block: number in the model, codes, base row in numbers, parents, levels.
+
+    Its parents are pairs (place in the block, number of codes); its levels follow them.
+    """
+
+    variable: int
+    n_codes: int
+    base: int
+    n_parents: int
+    n_levels: int
+    first_parent: int
+
+
+class LevelRecord(NamedTuple):
+    """A back-off level: how many parents it uses, and its sparse rows.
+
+    ``row_of_key`` points to the row of every key in tables (-1: none); or it is -1, and ``keys``
+    points to the sorted keys. Row r has the entries ``starts[r] .. starts[r + 1]`` of codes and
+    shares, and hands down the share ``tails[r]``. The last three fields are these entries sorted by
+    code.
+    """
+
+    width: int
+    row_of_key: int
+    keys: int
+    n_rows: int
+    starts: int
+    codes: int
+    shares: int
+    tails: int
+    by_code: int
+    code_keys: int
+    code_shares: int
+
+
+class DenseRecord(NamedTuple):
+    """A block whose tables are written out: its variables' records follow, children first."""
+
+    n_variables: int
+    first_variable: int
+
+
+class DenseVariableRecord(NamedTuple):
+    """A variable of a dense block.
+
+    Its number in the model, its last code, its rank (the order in which variables are summed out),
+    its ancestors (bits by turn) and its own table's record.
+    """
+
+    variable: int
+    last: int
+    rank: int
+    ancestors: int
+    table: int
+
+
+class WayRecord(NamedTuple):
+    """A way on from a table: a parent (a bit by rank), its children's tables, the table without."""
+
+    parent: int
+    children: int
+    shorter: int
+
+
+class DenseTableRecord(NamedTuple):
+    """A table that is written out.
+
+    Where it begins, its dimensions (how many, and as bits by rank), the parents that are summed
+    out of it (bits by turn), the ways on from here, and then its dimensions. Where its last level
+    has few entries: that level's record, the table of the levels below it, and the rank of the
+    variable whose table it is; else three times -1.
+    """
+
+    start: int
+    n_dims: int
+    dims: int
+    merged: int
+    level: int
+    below: int
+    child: int
+    first_way: int
+
+
+class DimensionRecord(NamedTuple):
+    """A dimension of a dense table: rank, stride, number in the model, stride in keys of rows."""
+
+    rank: int
+    stride: int
+    variable: int
+    key_stride: int
+
+
+NODE = offsets(NodeRecord)
+LEAF = offsets(LeafRecord)
+PRODUCT_NODE = offsets(ProductRecord)
+SUM_NODE = offsets(SumRecord)
+JOINT_NODE = offsets(JointRecord)
+FACTORIZE_NODE = offsets(FactorizeRecord)
+BOX = offsets(BoxRecord)
+SIDE = offsets(SideRecord)
+BLOCK_NODE = offsets(BlockRecord)
+MEMO_NODE = offsets(MemoRecord)
+TABLES = offsets(TablesRecord)
+VARIABLE = offsets(VariableRecord)
+LEVEL = offsets(LevelRecord)
+DENSE = offsets(DenseRecord)
+DENSE_VARIABLE = offsets(DenseVariableRecord)
+WAY = offsets(WayRecord)
+DENSE_TABLE = offsets(DenseTableRecord)
+DIMENSION = offsets(DimensionRecord)
+
+SIDE_SIZE = len(SIDE)
+LEVEL_SIZE = len(LEVEL)
+DENSE_VARIABLE_SIZE = len(DENSE_VARIABLE)
+WAY_SIZE = len(WAY)
+DIMENSION_SIZE = len(DIMENSION)
+FIRST_DIMENSION = DENSE_TABLE.first_way + WAYS * WAY_SIZE

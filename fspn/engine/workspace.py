@@ -1,0 +1,66 @@
+"""What kernels hand to each other: an event, and the arrays that an evaluation writes to.
+
+Arrays cross the border to Python one by one, because a tuple there costs microseconds per call;
+inside, a few named tuples stand for them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Event(NamedTuple):
+    """Per variable the range of codes and the place of its weights (-1: none); the weights."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    places: np.ndarray
+    weights: np.ndarray
+
+
+class EliminationState(NamedTuple):
+    """An elimination on sparse tables (V, F and W of :mod:`fspn.engine.kernels`)."""
+
+    variables: np.ndarray
+    factors: np.ndarray
+    walk: np.ndarray
+
+
+class DenseState(NamedTuple):
+    """An elimination on dense tables (B, G and P of :mod:`fspn.engine.dense_kernels`)."""
+
+    variables: np.ndarray
+    factors: np.ndarray
+    terms: np.ndarray
+
+
+class Memory(NamedTuple):
+    """What memos keep (:mod:`fspn.engine.memo_kernels`)."""
+
+    heads: np.ndarray
+    arena: np.ndarray
+    values: np.ndarray
+
+
+class Workspace(NamedTuple):
+    """All that an evaluation writes to, apart from the buffer.
+
+    Arguments:
+        keep: Which variables an elimination is to keep; none, here.
+        frames: The stack of nodes.
+        partial: Per frame the sum so far, and what its right child answered.
+        saved: Sides of the event that inner regions have cut.
+        sparse: The state of an elimination on sparse tables.
+        dense: The state of one on dense tables.
+        memory: Answers of this event that may be asked for again.
+    """
+
+    keep: np.ndarray
+    frames: np.ndarray
+    partial: np.ndarray
+    saved: np.ndarray
+    sparse: EliminationState
+    dense: DenseState
+    memory: Memory

@@ -1,0 +1,86 @@
+r"""Values that are names, grouped by what they tell about other columns.
+
+A name has a profile, the distributions of a few other columns given it. Names of similar profiles
+share a cell: k-means on the square roots of the profiles (Hellinger's distance), weighted by rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+STEPS = 12
+PARTNERS = 3
+MAX_PROFILE = 600
+
+
+def group_names(
+    name: np.ndarray, rows: np.ndarray, tables: list[tuple[np.ndarray, int]], n_cells: int
+) -> np.ndarray | None:
+    """The group of every name, numbered from 0; None where no other column tells them apart.
+
+    Arguments:
+        name: The name of every row.
+        rows: The rows of every name, for its weight.
+        tables: The codes and sizes of the other columns.
+        n_cells: The number of groups, at most.
+    """
+    found = [(_told(name, len(rows), own, size), own, size) for own, size in tables]
+    found = [part for part in found if part[0] > 0]
+    if not found:
+        return None
+    found.sort(key=lambda part: -part[0])
+    total = sum(part[0] for part in found[:PARTNERS])
+    profiles, width = [], 0
+    for told, own, size in found[:PARTNERS]:
+        if width + size <= MAX_PROFILE:
+            width += size
+            profiles.append(np.sqrt(told / total) * _profile(name, len(rows), own, size))
+    return _k_means(np.concatenate(profiles, axis=1), rows, n_cells) if profiles else None
+
+
+def _counts(name: np.ndarray, n: int, own: np.ndarray, size: int) -> np.ndarray:
+    return np.bincount(name * size + own, minlength=n * size).reshape(n, size).astype(np.float64)
+
+
+def _told(name: np.ndarray, n: int, own: np.ndarray, size: int) -> float:
+    """The information of names about a column beyond what chance gives so many names."""
+    counts = _counts(name, n, own, size)
+    filled = counts > 0
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / max(len(name), 1)
+    information = float((counts[filled] * np.log(counts[filled] / expected[filled])).sum())
+    columns = int(counts.any(axis=0).sum())
+    used = int(counts.any(axis=1).sum())
+    return information - 0.5 * used * (columns - 1)
+
+
+def _profile(name: np.ndarray, n: int, own: np.ndarray, size: int) -> np.ndarray:
+    counts = _counts(name, n, own, size)
+    average = counts.sum(axis=0) / max(counts.sum(), 1.0)
+    return np.sqrt((counts + average) / (counts.sum(axis=1, keepdims=True) + 1.0))
+
+
+def _k_means(points: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
+    """Groups by Lloyd's steps, from centres far from each other; the same on every machine."""
+    centres = points[_far_apart(points, weights, k)]
+    group = np.zeros(len(points), dtype=np.int64)
+    for _ in range(STEPS):
+        distance = (centres**2).sum(axis=1) - 2.0 * (points @ centres.T)
+        nearest = distance.argmin(axis=1)
+        if np.array_equal(nearest, group):
+            break
+        group = nearest
+        held = np.bincount(group, weights, len(centres))
+        sums = np.zeros_like(centres)
+        np.add.at(sums, group, points * weights[:, None])
+        centres = np.where(held[:, None] > 0, sums / np.maximum(held, 1e-300)[:, None], centres)
+    return np.unique(group, return_inverse=True)[1]
+
+
+def _far_apart(points: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
+    """The heaviest point, then always the one whose rows times squared distance are most."""
+    chosen = [int(weights.argmax())]
+    distance = ((points - points[chosen[0]]) ** 2).sum(axis=1)
+    while len(chosen) < min(k, len(points)) and (distance * weights).max() > 1e-12:
+        chosen.append(int((distance * weights).argmax()))
+        distance = np.minimum(distance, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
+    return np.array(chosen)

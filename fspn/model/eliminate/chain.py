@@ -1,0 +1,85 @@
+"""Chains of factorize nodes with tables: Bayesian networks over what lies below them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from fspn.model.nodes import Factorize, Node, Product, TableSplit
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    r""":math:`\prod_j \Pr(X_j \mid C_j) \cdot \prod_i \Pr(S_i)`: tables over independent parts.
+
+    Arguments:
+        tables: Parents before children.
+        parts: Nodes of any other kind: leaves, sums, factorize nodes with regions.
+    """
+
+    tables: tuple[TableSplit, ...]
+    parts: tuple[Node, ...]
+
+    @cached_property
+    def scope(self) -> frozenset[int]:
+        own = frozenset(table.variable for table in self.tables)
+        return own.union(*(part.scope for part in self.parts))
+
+    @cached_property
+    def family(self) -> frozenset[int]:
+        """The variables that occur in tables."""
+        return frozenset(v for table in self.tables for v in (*table.given, table.variable))
+
+    @cached_property
+    def pieces(self) -> tuple[Chain, ...]:
+        """The chains that are independent of each other."""
+        group = {v: i for i, part in enumerate(self.parts) for v in part.scope}
+        merged = list(range(len(self.parts) + len(self.tables)))
+        for i, table in enumerate(self.tables, len(self.parts)):
+            group[table.variable] = i
+            for v in table.given:
+                merged[_find(merged, group[v])] = _find(merged, i)
+        pieces: dict[int, tuple[list[TableSplit], list[Node]]] = {}
+        for i, part in enumerate(self.parts):
+            pieces.setdefault(_find(merged, i), ([], []))[1].append(part)
+        for i, table in enumerate(self.tables, len(self.parts)):
+            pieces.setdefault(_find(merged, i), ([], []))[0].append(table)
+        return tuple(Chain(tuple(tables), tuple(parts)) for tables, parts in pieces.values())
+
+    def needed(self, wanted: Iterable[int]) -> tuple[tuple[TableSplit, ...], frozenset[int]]:
+        """The tables of the wanted variables and of their ancestors, and all these variables.
+
+        All other tables sum to one.
+        """
+        reached = set(wanted)
+        tables = []
+        for table in reversed(self.tables):
+            if table.variable in reached:
+                tables.append(table)
+                reached.update(table.given)
+        return tuple(reversed(tables)), frozenset(reached)
+
+
+def gather_chain(node: Node) -> Chain:
+    """A node as tables over parts; products are taken apart."""
+    tables: list[TableSplit] = []
+    parts: list[Node] = []
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Factorize) and isinstance(node.right, TableSplit):
+            tables.append(node.right)
+            pending.append(node.left)
+        elif isinstance(node, Product):
+            pending.extend(reversed(node.children))
+        else:
+            parts.append(node)
+    return Chain(tuple(reversed(tables)), tuple(parts))
+
+
+def _find(merged: list[int], i: int) -> int:
+    while merged[i] != i:
+        merged[i] = merged[merged[i]]
+        i = merged[i]
+    return i

@@ -1,0 +1,214 @@
+r"""Probabilities and max-marginals on nodes, over any variables that are kept.
+
+.. math:: f(x_K) = \max_{x_M} \sum_{x_S} \Pr(x_K, x_M, x_S) \, e(x)
+
+K are the variables that are kept, M those that are maximised, S the rest; e are the weights that
+an event gives. At a sum node (and at the regions of a factorize node, where their variables are
+not maximised) the maximum of a sum is replaced by the sum of the maxima: an upper bound, exact
+once the variables that are maximised below it are fixed (:meth:`Elimination.is_exact`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from fspn.model.eliminate.chain import Chain
+from fspn.model.eliminate.evidence import read_evidence
+from fspn.model.eliminate.leaf_factors import (
+    JointFactors,
+    code_logs,
+    enumerated_factor,
+    univariate_logs,
+    weight_logs,
+)
+from fspn.model.eliminate.network import NetworkElimination
+from fspn.model.eliminate.semiring import MAX_PRODUCT, SUM_PRODUCT, Semiring, TooWide, log_sum
+from fspn.model.eliminate.tables import Tables
+from fspn.model.leaves.base import log_of
+from fspn.model.leaves.independent import Independent
+from fspn.model.leaves.joint import SparseJoint
+from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Sum, TableSplit, UniLeaf
+from fspn.schema.events import Events, RealPoint
+
+Part = Node | Chain
+
+
+class Elimination:
+    """Answers on nodes, many events at a time.
+
+    Arguments:
+        tables: What is shared between questions on one model.
+        maxed: The variables that are maximised; all others are summed out.
+    """
+
+    def __init__(self, tables: Tables, maxed: Iterable[int] = ()):
+        self.tables = tables
+        self.sizes = tables.sizes
+        self.maxed = frozenset(maxed)
+        self.network = NetworkElimination(tables, self.maxed, self.semiring_of, self.factor)
+
+    def semiring_of(self, variable: int) -> Semiring:
+        """How a variable is taken out."""
+        return MAX_PRODUCT if variable in self.maxed else SUM_PRODUCT
+
+    def logs(self, node: Part, events: Events) -> np.ndarray:
+        """One number per event, with all variables taken out; half at a time where too wide."""
+        try:
+            return np.broadcast_to(self.factor(node, events), (events.n,))
+        except TooWide:
+            if events.n <= 1:
+                raise
+            halves = np.array_split(np.arange(events.n), 2)
+            return np.concatenate([self.logs(node, events.take(half)) for half in halves])
+
+    def factor(self, node: Part, events: Events, kept: Collection[int] = ()) -> np.ndarray:
+        """The factor over the kept variables of a node, sorted: shape (n or 1, their sizes)."""
+        own = tuple(sorted(v for v in kept if v in node.scope))
+        if not own and not self._speaks_of(node, events):
+            return np.zeros(1)
+        if isinstance(node, UniLeaf):
+            return self._uni_leaf(node, events, own)
+        if isinstance(node, MultiLeaf):
+            return self._multi_leaf(node, events, own)
+        if isinstance(node, Sum):
+            return self._mixture(node, events, own)
+        if isinstance(node, Chain):
+            return self.network.run(node, events, own)[0]
+        if isinstance(node, Factorize) and not isinstance(node.right, TableSplit):
+            return self._regions(node, events, own)
+        if isinstance(node, Factorize | Product):
+            return self.network.run(self.tables.chain(node), events, own)[0]
+        raise TypeError(f"a {type(node).__name__} node answers only under a factorize node")
+
+    def _speaks_of(self, node: Part, events: Events) -> bool:
+        """Whether anything but one can come out: evidence, or something to maximise."""
+        return not (self.maxed.isdisjoint(node.scope) and node.scope.isdisjoint(events.constraints))
+
+    # ------------------------------------------------------------------ leaves
+
+    def _uni_leaf(self, node: UniLeaf, events: Events, kept: tuple[int, ...]) -> np.ndarray:
+        v = node.variable
+        constraint, size = events.constraints.get(v), self.sizes[v]
+        if kept:
+            return code_logs(node.dist, size) + weight_logs(constraint, events.n, size)
+        return univariate_logs(node.dist, constraint, size, self.semiring_of(v))
+
+    def _multi_leaf(self, node: MultiLeaf, events: Events, kept: tuple[int, ...]) -> np.ndarray:
+        inside = self.tables.inside(node)
+        if inside is not None:
+            return self.factor(inside, events.restrict(node.scope), kept)
+        if isinstance(node.dist, Independent):
+            return self.network.run(self.tables.chain(node), events, kept)[0]
+        if not kept and self.maxed.isdisjoint(node.scope):
+            return node.dist.log_probability(events.restrict(node.scope), node.variables)
+        if isinstance(node.dist, SparseJoint):
+            return JointFactors(node.dist, events, node.variables).factor(kept, self.maxed)
+        return enumerated_factor(
+            node.dist, events, node.variables, self.sizes, kept, self.semiring_of
+        )
+
+    # ------------------------------------------------------------------ sums and regions
+
+    def _mixture(self, node: Sum, events: Events, kept: tuple[int, ...]) -> np.ndarray:
+        logs = [self.factor(child, events, kept) for child in node.children]
+        weights = log_of(node.weights)
+        whole = np.broadcast_arrays(*logs)
+        return log_sum(np.stack([w + part for w, part in zip(weights, whole, strict=True)], -1))
+
+    def _regions(self, node: Factorize, events: Events, kept: tuple[int, ...]) -> np.ndarray:
+        parts = self.region_factors(node, events, kept)
+        shape = (events.n, *(self.sizes[v] for v in kept))
+        if not parts:
+            return np.full(shape, -np.inf)
+        stacked = np.stack([np.broadcast_to(part, shape) for _, part in parts], axis=-1)
+        return self.region_semiring(node, events).plus(stacked)
+
+    def region_factors(
+        self, node: Factorize, events: Events, kept: tuple[int, ...] = ()
+    ) -> list[tuple[int, np.ndarray]]:
+        r"""Per region that the events meet, :math:`p_i q_i` over the kept variables."""
+        found = []
+        for place, (region, leaf) in enumerate(self.tables.regions(node)):
+            inside = events.intersect(region)
+            possible = inside.possible(region)
+            if not possible.any():
+                continue
+            right = self.factor(leaf, events, kept)
+            left = self.factor(node.left, inside.restrict(node.left.scope), kept)
+            part = self._outer((leaf, right), (node.left, left), kept)
+            dead = np.where(possible, 0.0, -np.inf)
+            found.append((place, part + dead.reshape(-1, *[1] * (part.ndim - 1))))
+        return found
+
+    def region_semiring(self, node: Factorize, events: Events) -> Semiring:
+        """Regions are alternatives: they are maximised over where all their variables are."""
+        return MAX_PRODUCT if self._picks_region(node, events) else SUM_PRODUCT
+
+    def _picks_region(self, node: Factorize, events: Events) -> bool:
+        named = {v for region, _ in self.tables.regions(node) for v in region}
+        return all(v in self.maxed or self._is_fixed(v, events) for v in named)
+
+    def _outer(
+        self, first: tuple[Part, np.ndarray], second: tuple[Part, np.ndarray], kept: tuple[int, ...]
+    ) -> np.ndarray:
+        """The product of factors of different variables, its axes in the order of ``kept``."""
+        total = np.zeros((1, *[1] * len(kept)))
+        for node, logs in (first, second):
+            shape = (self.sizes[v] if v in node.scope else 1 for v in kept)
+            total = total + logs.reshape(len(logs), *shape)
+        return total
+
+    # ------------------------------------------------------------------ exactness
+
+    def open_variables(self, node: Part, events: Events) -> list[int]:
+        """The variables of a node that are maximised and not fixed."""
+        return [v for v in sorted(node.scope) if self._is_open(v, events)]
+
+    def is_always_exact(self, node: Node) -> bool:
+        """Whether the factor of a model's root is exact without any evidence, and so with any."""
+        key = (id(node), self.maxed)
+        if key not in self.tables.exact:
+            self.tables.exact[key] = self.is_exact(node, Events(1, {}))
+        return self.tables.exact[key]
+
+    def is_exact(self, node: Part, events: Events) -> bool:
+        """Whether the factor of a node is the maximum itself rather than an upper bound."""
+        if not any(self._is_open(v, events) for v in node.scope):
+            return True
+        if isinstance(node, UniLeaf):
+            return True
+        if isinstance(node, MultiLeaf):
+            inside = self.tables.inside(node)
+            return inside is None or self.is_exact(inside, events)
+        if isinstance(node, Sum):
+            return False
+        if isinstance(node, Chain):
+            return self._exact_chain(node, events)
+        if isinstance(node, Factorize) and not isinstance(node.right, TableSplit):
+            leaves = [leaf for _, leaf in self.tables.regions(node)]
+            return self._picks_region(node, events) and all(
+                self.is_exact(child, events) for child in (*leaves, node.left)
+            )
+        return self._exact_chain(self.tables.chain(node), events)
+
+    def _exact_chain(self, chain: Chain, events: Events) -> bool:
+        """A part must not be maximised before variables that it shares with tables are summed."""
+        for part in chain.parts:
+            if not self.is_exact(part, events):
+                return False
+            shared = {v for table in chain.tables for v in table.given if v in part.scope}
+            inner = any(self._is_open(v, events) for v in part.scope - shared)
+            if inner and not all(v in self.maxed or self._is_fixed(v, events) for v in shared):
+                return False
+        return True
+
+    def _is_open(self, variable: int, events: Events) -> bool:
+        return variable in self.maxed and not self._is_fixed(variable, events)
+
+    def _is_fixed(self, variable: int, events: Events) -> bool:
+        constraint = events.constraints.get(variable)
+        if constraint is None or self.sizes[variable] == 0:
+            return isinstance(constraint, RealPoint)
+        return read_evidence(constraint, self.sizes[variable]).codes is not None

@@ -1,0 +1,173 @@
+r"""The marginals of all variables at once, and tables tilted so that the marginals change.
+
+On a network of tables the marginals follow from two passes over a bucket tree: forward, the tables
+that name a variable are multiplied and the variable is summed out; backward, every bucket's
+product is completed by what the bucket above it knows. A sum node averages the marginals of its
+children, a product node puts them side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fspn.model.cpt.backoff import BackoffTable
+from fspn.model.cpt.dense import dense_table
+from fspn.model.graph import elimination_order
+from fspn.model.leaves.categorical import Categorical
+from fspn.model.nodes import Factorize, Node, Product, Sum, TableSplit, UniLeaf
+
+MAX_CELLS = 1 << 22
+
+
+class NoMarginals(ValueError):
+    """A model that is not made of sums and products of narrow networks."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The product of all tables that name a variable when it is summed out.
+
+    Arguments:
+        variables: The axes, the variable itself first.
+        cells: The product.
+        message: Its sum over the variable.
+    """
+
+    variables: tuple[int, ...]
+    cells: np.ndarray
+    message: np.ndarray
+
+
+def marginals(root: Node) -> dict[int, np.ndarray]:
+    """The marginal of every variable of a model of codes; :class:`NoMarginals` where it is none."""
+    if isinstance(root, Sum):
+        parts = [marginals(child) for child in root.children]
+        return {
+            v: sum(w * part[v] for w, part in zip(root.weights, parts, strict=True))
+            for v in parts[0]
+        }
+    if isinstance(root, Product):
+        found: dict[int, np.ndarray] = {}
+        for child in root.children:
+            found |= marginals(child)
+        return found
+    return _network_marginals(_parts(root))
+
+
+def _parts(root: Node) -> list[UniLeaf | TableSplit]:
+    """The leaves and tables of a network."""
+    found: list[UniLeaf | TableSplit] = []
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, UniLeaf) and isinstance(node.dist, Categorical):
+            found.append(node)
+        elif isinstance(node, Factorize) and isinstance(node.right, TableSplit):
+            found.append(node.right)
+            pending.append(node.left)
+        elif isinstance(node, Product):
+            pending.extend(node.children)
+        else:
+            raise NoMarginals(f"a {type(node).__name__} inside a network")
+    return found
+
+
+def _network_marginals(parts: Sequence[UniLeaf | TableSplit]) -> dict[int, np.ndarray]:
+    place = {part.variable: i for i, part in enumerate(parts)}
+    parents: list[tuple[int, ...]] = []
+    factors: list[tuple[tuple[int, ...], np.ndarray]] = []
+    for i, part in enumerate(parts):
+        own = part.given if isinstance(part, TableSplit) else ()
+        if any(v not in place for v in own):
+            raise NoMarginals("a table given a variable of another part")
+        parents.append(tuple(place[v] for v in own))
+        factors.append(((*parents[i], i), _cells(part)))
+    sizes = [cells.shape[-1] for _, cells in factors]
+    order, width = elimination_order(parents, sizes, MAX_CELLS)
+    if width > MAX_CELLS:
+        raise NoMarginals("a network that is too wide")
+    buckets = _forward(factors, order)
+    return {parts[i].variable: row for i, row in _backward(buckets, order).items()}
+
+
+def _cells(part: UniLeaf | TableSplit) -> np.ndarray:
+    if isinstance(part, UniLeaf):
+        return np.asarray(part.dist.pmf())
+    if np.prod([float(size) for size in part.cpt.sizes]) * len(part.cpt.base) > MAX_CELLS:
+        raise NoMarginals("a table that is too large")
+    return dense_table(part.cpt)
+
+
+def _forward(
+    factors: list[tuple[tuple[int, ...], np.ndarray]], order: Sequence[int]
+) -> dict[int, Bucket]:
+    buckets: dict[int, Bucket] = {}
+    for v in order:
+        mine = [factor for factor in factors if v in factor[0]]
+        factors = [factor for factor in factors if v not in factor[0]]
+        others = tuple(dict.fromkeys(u for names, _ in mine for u in names if u != v))
+        cells = _times(mine, (v, *others))
+        buckets[v] = Bucket((v, *others), cells, cells.sum(axis=0))
+        factors.append((others, buckets[v].message))
+    return buckets
+
+
+def _backward(buckets: Mapping[int, Bucket], order: Sequence[int]) -> dict[int, np.ndarray]:
+    """The beliefs of all buckets, from the last variable to the first; their sums per variable."""
+    rank = {v: i for i, v in enumerate(order)}
+    beliefs: dict[int, np.ndarray] = {}
+    found: dict[int, np.ndarray] = {}
+    for v in reversed(order):
+        bucket = buckets[v]
+        cells, others = bucket.cells, bucket.variables[1:]
+        if others:
+            above = min(others, key=lambda u: rank[u])
+            outer = _times([(buckets[above].variables, beliefs[above])], others)
+            share = np.divide(
+                outer, bucket.message, out=np.zeros_like(outer), where=bucket.message > 0
+            )
+            cells = cells * share
+        beliefs[v] = cells
+        row = cells.reshape(len(cells), -1).sum(axis=1)
+        found[v] = row / row.sum()
+    return found
+
+
+def _times(
+    factors: Sequence[tuple[tuple[int, ...], np.ndarray]], kept: tuple[int, ...]
+) -> np.ndarray:
+    """The product of tables, summed over all variables but the kept ones."""
+    names = {v: i for i, v in enumerate(dict.fromkeys(v for own, _ in factors for v in own))}
+    operands = [part for own, cells in factors for part in (cells, [names[v] for v in own])]
+    axes = [names[v] for v in kept]
+    return np.asarray(np.einsum(*operands, axes, optimize=len(factors) > 2))
+
+
+def tilted(root: Node, factors: Mapping[int, np.ndarray]) -> Node:
+    """The model with the rows of some variables multiplied by a factor per code, and normalised."""
+    if isinstance(root, Sum):
+        return Sum(root.weights, tuple(tilted(child, factors) for child in root.children))
+    if isinstance(root, Product):
+        return Product(tuple(tilted(child, factors) for child in root.children))
+    spine: list[Factorize] = []
+    while isinstance(root, Factorize):
+        spine.append(root)
+        root = root.left
+    node = tilted(root, factors) if isinstance(root, Product) else _tilted_leaf(root, factors)
+    for part in reversed(spine):
+        node = Factorize(node, _tilted_leaf(part.right, factors))
+    return node
+
+
+def _tilted_leaf(node: Node, factors: Mapping[int, np.ndarray]) -> Node:
+    if isinstance(node, UniLeaf) and node.variable in factors:
+        p = np.asarray(node.dist.pmf()) * factors[node.variable]
+        return UniLeaf(node.variable, Categorical(p / p.sum()))
+    if isinstance(node, TableSplit) and node.variable in factors:
+        cpt = node.cpt
+        if isinstance(cpt, BackoffTable):
+            return replace(node, cpt=cpt.tilted(factors[node.variable]))
+    return node
