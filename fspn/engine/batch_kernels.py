@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, isnan
 
 import numpy as np
 from numba import prange
@@ -14,6 +14,7 @@ from fspn.engine.factor_kernels import new_dense_state
 from fspn.engine.kernels import compiled, kernel, new_state
 from fspn.engine.memo_kernels import new_memory
 from fspn.engine.pools import Pools
+from fspn.engine.region_kernels import new_room, run_regions
 from fspn.engine.tree_kernels import FRAME, evaluate
 from fspn.engine.workspace import Event, Workspace
 
@@ -22,8 +23,8 @@ CHUNK = 16
 
 @compiled()
 def new_workspace(m, depth):
-    """What :func:`fspn.engine.tree_kernels.evaluate` writes to, apart from the buffer."""
-    return Workspace(
+    """What the kernels of trees and of regions write to, apart from the buffer."""
+    tree = Workspace(
         np.zeros(m, dtype=np.bool_),
         np.empty((depth[0], FRAME), dtype=np.int64),
         np.empty((depth[0], 2)),
@@ -32,6 +33,7 @@ def new_workspace(m, depth):
         new_dense_state(depth[2]),
         new_memory(depth[3]),
     )
+    return tree, new_room(m, depth[5]), depth
 
 
 @kernel()
@@ -42,10 +44,20 @@ def _answer(root, pools, events, sizes, n, buffer, first, work, out, start):
     evaluates, so that all of an evaluation can be inlined here: arrays as arguments cost more than
     many an event.
     """
+    tree, room, depth = work
+    by_regions = depth[4] >= 0 and root == depth[6]
     for q in range(n):
         places = events.places[min(q, len(events.places) - 1)]
         event = Event(events.lower[q], events.upper[q], places, events.weights)
-        value, need = evaluate(root, pools, event, sizes, buffer, first, work)
+        if by_regions:
+            value = run_regions(
+                depth[4], pools.ints, pools.tables, pools.numbers,
+                event.lower, event.upper, event.places, event.weights, sizes, *room,
+            )  # fmt: skip
+            if not isnan(value):
+                out[start + q] = value
+                continue
+        value, need = evaluate(root, pools, event, sizes, buffer, first, tree)
         if need > 0:
             return need
         out[start + q] = value

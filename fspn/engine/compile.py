@@ -21,6 +21,7 @@ from fspn.engine.compile_block import (
     write_block,
 )
 from fspn.engine.compile_dense import fits_dense, write_dense_block
+from fspn.engine.compile_regions import instructions
 from fspn.engine.memo_kernels import MAX_HEADS, MIN_HEADS
 from fspn.engine.pools import Pools, PoolWriter
 from fspn.engine.program import (
@@ -57,6 +58,8 @@ from fspn.model.nodes import (
 )
 from fspn.schema.events import Codes, Interval, Region
 
+MIN_INDEXED_ROWS = 32
+
 
 @dataclass(frozen=True)
 class Program:
@@ -68,7 +71,8 @@ class Program:
         dense: The small tables, cell by cell: the head of every buffer.
         sizes: The number of codes of every variable.
         depth: How many frames, saved sides, variables of a block and chains of remembered answers
-            an evaluation may need.
+            an evaluation may need; where the instructions for regions begin (-1: there are none),
+            how many answers they keep, and the node that they are for.
     """
 
     root: int
@@ -86,7 +90,9 @@ def compile_fspn(root: Node, sizes: Sequence[int]) -> Program:
     place = writer.node(root)
     frames = writer.deepest
     sides = frames * 3 * (writer.widest + 1)
-    depth = np.array([frames, sides, writer.longest, writer.n_heads], dtype=np.int64)
+    by_regions, slots = writer.regions(place)
+    needs = [frames, sides, writer.longest, writer.n_heads, by_regions, slots, place]
+    depth = np.array(needs, dtype=np.int64)
     return Program(place, writer.pool.pools(), writer.pool.dense(), writer.pool.sizes, depth)
 
 
@@ -132,6 +138,11 @@ class _Writer:
             place = self._memo(place, node.scope, self._cut)
         self._level, self._cut = level, above
         return place
+
+    def regions(self, root: int) -> tuple[int, int]:
+        """Write the instructions for regions; returns their place (-1: none) and their stack."""
+        code = instructions(self.pool.ints, root, self.deepest)
+        return (-1, 0) if code is None else (self._record(*code), 3 * self.deepest + 8)
 
     def _memo(self, place: int, scope: frozenset[int], cut: frozenset[int]) -> int:
         self._n_memos += 1
@@ -199,7 +210,18 @@ class _Writer:
         rows, shares = self.pool.table_at(dist.rows), self._numbers_at(dist.weights)
         epsilon = self._numbers_at(np.array([dist.epsilon]))
         own = (len(node.variables), variables, len(dist.weights), rows, shares, epsilon, marginals)
-        return self._record(*JointRecord(JOINT, *scope, *own))
+        return self._record(*JointRecord(JOINT, *scope, *own, self._row_index(dist)))
+
+    def _row_index(self, dist: SparseJoint) -> int:
+        """Per variable the rows in its order, and where each code begins; -1 for a short table."""
+        if len(dist.weights) < MIN_INDEXED_ROWS:
+            return -1
+        places = []
+        for column, marginal in zip(dist.rows.T, dist.marginals, strict=True):
+            starts = np.searchsorted(np.sort(column), np.arange(len(marginal.p) + 1))
+            places += [self.pool.table_at(starts)]
+            places += [self.pool.table_at(np.argsort(column, kind="stable"))]
+        return self._record(*places)
 
     def _factorize(self, node: Factorize) -> int:
         """Nested factorize nodes from the innermost out: there may be a thousand of them."""

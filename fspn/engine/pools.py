@@ -36,6 +36,11 @@ class PoolWriter:
         self._n_tables = 0
         self._n_numbers = 1
 
+    @property
+    def ints(self) -> list[int]:
+        """The structure as written so far."""
+        return self._ints
+
     def pools(self) -> Pools:
         """All that was written, except dense tables."""
         tables = np.concatenate(self._tables or [np.zeros(1)]).astype(np.int32)

@@ -85,7 +85,8 @@ class JointRecord(NamedTuple):
 
     Its variables in ints; the rows of codes, sorted, in tables and their shares in numbers; the
     weight epsilon of the product term in numbers; per variable the pmf and cumulative sums of its
-    marginal, a pair in ints.
+    marginal, a pair in ints; ``row_index`` points to a pair per variable into tables, where the
+    rows of each code begin in its order and that order, or is -1.
     """
 
     kind: int
@@ -98,6 +99,7 @@ class JointRecord(NamedTuple):
     shares: int
     epsilon: int
     marginals: int
+    row_index: int
 
 
 class FactorizeRecord(NamedTuple):

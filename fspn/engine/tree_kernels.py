@@ -51,7 +51,7 @@ def _constrained(node, ints, lo, hi, w, sizes):
 
 
 @kernel()
-def _range_mass(pmf, cumulative, low, high, w, weights, numbers):
+def range_mass(pmf, cumulative, low, high, w, weights, numbers):
     """The probability of a range of codes, weighted where the event has weights."""
     if low > high:
         return 0.0
@@ -66,26 +66,35 @@ def _range_mass(pmf, cumulative, low, high, w, weights, numbers):
 
 
 @kernel()
-def _joint(node, pools, event):
-    """A sparse joint table plus its product term."""
-    ints, tables, numbers = pools.ints, pools.tables, pools.numbers
-    lo, hi, w, weights = event.lower, event.upper, event.places, event.weights
+def _fewest_rows(node, ints, tables, lo, hi):
+    """The rows of a sparse joint table that one variable's range leaves, the fewest of any.
+
+    Returns where the order of the rows by that variable stands (-1: as they are), from, to.
+    """
     n, variables = ints[node + JOINT_NODE.n_variables], ints[node + JOINT_NODE.variables]
-    n_rows, rows = ints[node + JOINT_NODE.n_rows], ints[node + JOINT_NODE.rows]
-    shares, marginals = ints[node + JOINT_NODE.shares], ints[node + JOINT_NODE.marginals]
+    index = ints[node + JOINT_NODE.row_index]
+    order, start, end = -1, 0, ints[node + JOINT_NODE.n_rows]
+    for j in range(n if index >= 0 else 0):
+        v, starts = ints[variables + j], ints[index + 2 * j]
+        if lo[v] > hi[v]:
+            return -1, 0, 0
+        low, high = tables[starts + lo[v]], tables[starts + hi[v] + 1]
+        if high - low < end - start:
+            order, start, end = ints[index + 2 * j + 1], low, high
+    return order, start, end
+
+
+@kernel()
+def joint_mass(node, ints, tables, numbers, lo, hi, w, weights):
+    """A sparse joint table plus its product term."""
+    n, variables = ints[node + JOINT_NODE.n_variables], ints[node + JOINT_NODE.variables]
+    rows, shares = ints[node + JOINT_NODE.rows], ints[node + JOINT_NODE.shares]
     epsilon = numbers[ints[node + JOINT_NODE.epsilon]]
-    first = ints[variables]
-    start, end = 0, n_rows
-    while start < end:
-        middle = (start + end) >> 1
-        if tables[rows + middle * n] < lo[first]:
-            start = middle + 1
-        else:
-            end = middle
+    marginals = ints[node + JOINT_NODE.marginals]
+    order, start, end = _fewest_rows(node, ints, tables, lo, hi)
     mass = 0.0
-    for r in range(start, n_rows):
-        if tables[rows + r * n] > hi[first]:
-            break
+    for i in range(start, end):
+        r = i if order < 0 else tables[order + i]
         share = numbers[shares + r]
         for j in range(n):
             v, x = ints[variables + j], tables[rows + r * n + j]
@@ -98,9 +107,8 @@ def _joint(node, pools, event):
     spread = 1.0
     for j in range(n):
         v, m = ints[variables + j], marginals + 2 * j
-        spread *= _range_mass(ints[m], ints[m + 1], lo[v], hi[v], w[v], weights, numbers)
-    total = (1.0 - epsilon) * mass + epsilon * spread
-    return log(total) if total > 0 else -np.inf
+        spread *= range_mass(ints[m], ints[m + 1], lo[v], hi[v], w[v], weights, numbers)
+    return (1.0 - epsilon) * mass + epsilon * spread
 
 
 # A frame of the evaluation stack: the node, how far it has come, the top of the saved sides and of
@@ -192,10 +200,11 @@ def _leaf(node, pools, event):
     ints, numbers = pools.ints, pools.numbers
     lo, hi, w, weights = event.lower, event.upper, event.places, event.weights
     if ints[node] != UNI_LEAF:
-        return _joint(node, pools, event)
-    v, pmf = ints[node + LEAF.variable], ints[node + LEAF.pmf]
-    cumulative = ints[node + LEAF.cumulative]
-    p = _range_mass(pmf, cumulative, lo[v], hi[v], w[v], weights, numbers)
+        p = joint_mass(node, ints, pools.tables, numbers, lo, hi, w, weights)
+    else:
+        v, pmf = ints[node + LEAF.variable], ints[node + LEAF.pmf]
+        cumulative = ints[node + LEAF.cumulative]
+        p = range_mass(pmf, cumulative, lo[v], hi[v], w[v], weights, numbers)
     return log(p) if p > 0 else -np.inf
 
 
@@ -212,7 +221,7 @@ def _leaves(node, step, ints, numbers, event, sizes):
         pmf = ints[np.uintp(leaf + LEAF.pmf)]
         low, high = lo[v], hi[v]
         if (w[v] >= 0) | ((low != high) & ((low > 0) | (high < sizes[v] - 1))):
-            p = _range_mass(pmf, ints[leaf + LEAF.cumulative], low, high, w[v], weights, numbers)
+            p = range_mass(pmf, ints[leaf + LEAF.cumulative], low, high, w[v], weights, numbers)
         else:
             # Which leaves are free changes from event to event: no branch between them and points.
             p = numbers[np.uintp(pmf + low if low == high else ONE)]
@@ -291,7 +300,7 @@ def evaluate(
             if step == 0:
                 right = ints[node + FACTORIZE_NODE.right_scope]
                 length = ints[node + FACTORIZE_NODE.right_length]
-                if not _scope_constrained(length, right, ints, lo, hi, w, sizes):
+                if not scope_constrained(length, right, ints, lo, hi, w, sizes):
                     frame[AT_NODE] = left
                     continue
                 own[0], frame[AT_BOX], frame[STEP] = -np.inf, 0, 1
@@ -359,7 +368,8 @@ def evaluate(
 
 
 @kernel()
-def _scope_constrained(n, scope, ints, lo, hi, w, sizes):
+def scope_constrained(n, scope, ints, lo, hi, w, sizes):
+    """Whether the event says anything about some variables."""
     for s in range(scope, scope + n):
         v = ints[s]
         if lo[v] > 0 or hi[v] < sizes[v] - 1 or w[v] >= 0:
