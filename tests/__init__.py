@@ -1,1 +1,1 @@
-"""The tests; a package of its own, since a dependency installs another one called `tests`."""
+"""Tests, mirroring the packages; a package of its own, because a peer installs one of this name."""
