@@ -21,11 +21,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw, row_keys
-from fspn.model.infer import log_probability
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.independent import Independent
 from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, TableSplit, UniLeaf
-from fspn.schema.events import CodeRange, Events
+from fspn.model.score import row_scores
 
 
 class NotUpdatable(ValueError):
@@ -92,10 +91,8 @@ def _below(node: Node, rows: NewRows) -> list[tuple[Node, NewRows]]:
 
 
 def _responsibilities(node: Sum, rows: NewRows) -> np.ndarray:
-    scope = node.scope
-    constraints = {v: CodeRange(rows.columns[v], rows.columns[v]) for v in scope}
-    events = Events(len(rows.weights), constraints)
-    logs = np.array([log_probability(child, events) for child in node.children])
+    columns = {v: rows.columns[v] for v in node.scope}
+    logs = np.array([row_scores(child, columns) for child in node.children])
     logs += np.log(np.maximum(node.weights, 1e-300))[:, None]
     top = logs.max(axis=0)
     shares = np.exp(logs - np.where(np.isfinite(top), top, 0.0))
