@@ -133,7 +133,8 @@ class Trouble:
             [
                 *(sys.executable, "-m", "experiments.run", *kept, "model=independent"),
                 *("model.name=fragile", "model._target_=tests.experiments.tiny.Fragile"),
-                *("+model.sleeps=0", "+model.waits=''", "+search.grid.alpha=[0.1,1.0]"),
+                # As one node: a key that is given by its own name would not be swept.
+                *("++model={sleeps: 0, waits: ''}", "+search.grid.alpha=[0.1,1.0]"),
                 *("search=none", f"study={name}", f"results_dir={results or self.results}"),
                 f"plan={{stages: {stages or self.stages}, report: false}}",
                 *(f"executor={executor}", *(limits if executor == "slurm" else [])),
@@ -220,6 +221,7 @@ def check_rows(trouble):
         for folder in (trouble.results, alone)
     )
     assert len(ours) == 6
+    assert ours["params"].str.contains(str(trouble.gate)).sum() == 2, "two jobs had to wait"
     pd.testing.assert_frame_equal(ours, theirs)
 
 
