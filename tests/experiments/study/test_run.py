@@ -5,6 +5,7 @@ import pytest
 from experiments.records.rows import collect
 from tests.experiments.tiny import OVERRIDES, finish, start
 
+NO_GRID = [o for o in OVERRIDES if not o.startswith("search.")]
 PLAN = "plan={stages: [{seed: [0, 1]}, {seed: [2]}], report: false}"
 
 
@@ -16,8 +17,7 @@ def test_a_sweep_of_hydra_runs_every_job_once(tmp_path):
 def test_all_failures_are_named_and_the_exit_code_tells(tmp_path):
     broken = ("model.name=fragile", "model._target_=tests.experiments.tiny.Fragile")
     options = ("+model.fails=true", "search=none", "tracking=none")
-    kept = [o for o in OVERRIDES if not o.startswith("search.")]
-    process = start(tmp_path, "seed=0,1", *broken, *options, flags=("-m",), tiny=kept)
+    process = start(tmp_path, "seed=0,1", *broken, *options, flags=("-m",), tiny=NO_GRID)
     output, _ = process.communicate(timeout=180)
     assert process.returncode != 0
     assert "2 jobs failed" in output
@@ -27,7 +27,7 @@ def test_all_failures_are_named_and_the_exit_code_tells(tmp_path):
 
 def test_a_wrong_setting_of_a_sweep_is_found_before_anything_is_submitted(tmp_path):
     where = ("seed=0,1", "model.alpha=-1", "executor=submitit_local", "tracking=none")
-    process = start(tmp_path, *where, flags=("-m",))
+    process = start(tmp_path, *where, flags=("-m",), tiny=NO_GRID)
     output, _ = process.communicate(timeout=60)
     assert process.returncode != 0
     assert "model.alpha is -1 but must be a number of at least 0" in output
