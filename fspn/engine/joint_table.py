@@ -51,6 +51,8 @@ MAX_KNOWN = 1 << 22
 # A cell by itself takes about as long as so many numbers of an intermediate result.
 CELL_COST = 1000
 MAX_ENUMERATED = 1 << 20
+MAX_PATIENT = 1 << 24
+"""Cells that are computed one by one where nothing else is possible: minutes, not hours."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,8 @@ class _Tables:
             if top >= 0:
                 break
             own = float(np.prod([float(p.sizes[v]) for v in mine]))
-            if (own * CELL_COST < -top and own <= MAX_ENUMERATED) or -top > MAX_BUFFER:
+            too_wide = -top > MAX_BUFFER
+            if own <= (MAX_PATIENT if too_wide else min(MAX_ENUMERATED, -top / CELL_COST)):
                 return self._enumerate(node, mine)
             engine.grow(-top)
         table = np.zeros([p.sizes[v] for v in mine])
