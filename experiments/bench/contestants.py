@@ -58,7 +58,7 @@ def fit_models(dataset: Dataset, seed: int) -> Models:
 
 def fit_fspn(dataset: Dataset, seed: int) -> FSPN:
     """FSPN at the settings of `conf/model`."""
-    return study_fspn(seed).fit(dataset.train, dict(dataset.domains.items()))
+    return study_fspn(seed).fit(dataset.train, domains=dict(dataset.domains.items()))
 
 
 def single_passes(models: Models, queries: Sequence[EvidenceQuery], slow: int) -> dict[str, Pass]:

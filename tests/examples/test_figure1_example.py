@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fspn import FSPN, validate
+from fspn import validate
 from fspn.model.nodes import Factorize, MultiLeaf, Product, Split, Sum, UniLeaf
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "figure1.py"
@@ -17,8 +17,9 @@ X1, X2, X3, X4 = range(4)
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_recipe_finds_the_structure_of_figure_1(seed: int) -> None:
-    table = runpy.run_path(str(SCRIPT))["make_table"](seed=seed)
-    model = FSPN(preset="paper", random_state=seed).fit(table)
+    script = runpy.run_path(str(SCRIPT))
+    table = script["make_table"](seed=seed)
+    model = script["learn"](table, seed)
     n1 = model.root_
     assert isinstance(n1, Factorize)
     n2, n3 = n1.left, n1.right

@@ -23,7 +23,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "data
 CODE = re.compile(
     r"```[a-z]*\n(.*?)```|^((?:    |\t)[^\n]*)$|`([^`\n]+)`", re.DOTALL | re.MULTILINE
 )
-MODULE = re.compile(r"python -m (experiments\.\w+)([^#\n>|&;]*)")
+MODULE = re.compile(r"python -m (experiments(?:\.\w+)+)([^#\n>|&;]*)")
 MAKE = re.compile(r"\bmake ([a-z][a-z0-9-]*)")
 
 

@@ -10,16 +10,7 @@ import pandas as pd
 import pytest
 
 from fspn import FSPN
-from fspn.model.nodes import (
-    Factorize,
-    MultiLeaf,
-    Product,
-    Split,
-    TableSplit,
-    UniLeaf,
-    expand,
-    walk,
-)
+from fspn.model.nodes import Factorize, MultiLeaf, Product, Split, TableSplit, UniLeaf, expand, walk
 from tests.fspn.sample_tables import PRESETS, discrete
 from tests.pointwise import joint
 
@@ -105,8 +96,9 @@ class TestAttributes:
         tables = [node for node in nodes if isinstance(node, TableSplit)]
         regions = sum(len(expand(node).children) for node in tables)
         assert model.n_nodes_ == len(nodes) + regions
-        assert model.census_.n_factorize == len(tables)
-        assert model.census_.n_multi_leaves == regions
+        assert model.census_.n_factorize == sum(isinstance(n, Factorize) for n in nodes)
+        leaves = sum(isinstance(n, MultiLeaf) for n in nodes)
+        assert model.census_.n_multi_leaves == regions + leaves
         assert model.n_parameters_ > 0
         assert model.size_bytes_ > model.n_parameters_
 

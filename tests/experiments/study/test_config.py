@@ -200,8 +200,8 @@ def test_stages_that_ask_for_the_same_job_run_it_once():
     with initialize_config_dir(str(CONF), version_base="1.3"):
         plan = read_plan(compose("config", overrides=given))
     stages = compose_jobs(plan, given)
-    assert [len(stage) for stage in stages] == [6, 6]
-    assert [len(stage) for stage in without_repeats(stages)] == [6, 0]
+    assert [len(stage) for stage in stages] == [6, 6, 6]
+    assert [len(stage) for stage in without_repeats(stages)] == [6, 0, 0]
 
 
 def test_a_given_hyper_parameter_is_not_searched(values):
