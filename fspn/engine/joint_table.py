@@ -221,7 +221,8 @@ class _Tables:
                 break
             own = float(np.prod([float(p.sizes[v]) for v in mine]))
             too_wide = -top > MAX_BUFFER
-            if own <= (MAX_PATIENT if too_wide else min(MAX_ENUMERATED, -top / CELL_COST)):
+            cheaper = own * CELL_COST < -top
+            if own <= MAX_PATIENT if too_wide else (own <= MAX_ENUMERATED and cheaper):
                 return self._enumerate(node, mine)
             engine.grow(-top)
         table = np.zeros([p.sizes[v] for v in mine])
