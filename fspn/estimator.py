@@ -15,7 +15,7 @@ from fspn.ask.questions import AllQuestions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
 from fspn.learn.fit import learn_model, plain_params, row_codes
-from fspn.learn.settings import preset_of, thresholds_of
+from fspn.learn.parameters import Parameters, thresholds_of
 from fspn.model.counting import Census, census
 from fspn.model.nodes import Node, count_parameters
 from fspn.model.size import size_bytes
@@ -135,7 +135,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         if isinstance(y, Mapping):
             raise TypeError("the second argument of fit is y; write fit(X, domains={...})")
         table = as_table(X)
-        domain, root = learn_model(table, domains, self.get_params(deep=False))
+        domain, root = learn_model(table, domains, Parameters.of(self))
         self._adopt(domain, root, as_frame=isinstance(X, pd.DataFrame))
         self.n_rows_ = len(table)
         return self
@@ -275,8 +275,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
     @property
     def thresholds_(self) -> tuple[float, float]:
         """tau_low and tau_high as they were used."""
-        params = self.get_params(deep=False)
-        return thresholds_of(params, preset_of(params["preset"]))
+        return thresholds_of(self.preset, self.tau_low, self.tau_high)
 
     def describe(self) -> Description:
         """Kinds of nodes, parameters, columns and the strongest dependences, to be printed."""
