@@ -25,6 +25,9 @@ AT_LEAST = {
 }
 """The parameters that are whole numbers, each with the smallest."""
 
+NO_SUM_NODE = {"n_clusters": 1, "n_components": 1}
+"""Never refused: they ask for what is so anyway, and scikit-learn's own checks set them."""
+
 
 @dataclass(frozen=True)
 class Parameters:
@@ -138,7 +141,7 @@ class Parameters:
             )
         for name, users in self._idle():
             value, default = getattr(self, name), _default(name)
-            if value is not default and value != default:
+            if value not in (default, NO_SUM_NODE.get(name, default)):
                 raise ValueError(
                     f"{name}={value!r} does nothing here (preset={self.preset!r}): it is for "
                     f"{users}; leave it at {default!r}, or choose these"

@@ -21,7 +21,7 @@ LEAF = {"multi_leaf": "tree"}
 TABLES = {"max_parents": 2, "max_cells": 500}
 IDLE = [
     ({}, OWN | SPLIT | LEAF, "preset='paper'"),
-    ({"oracle": "rdc"}, OWN | SPLIT | LEAF | {"n_components": 1}, "preset="),
+    ({"oracle": "rdc"}, OWN | SPLIT | LEAF | {"n_components": 2}, "preset="),
     ({"tau_low": 0.4, "tau_high": 0.4}, OWN | SPLIT | LEAF, "preset='paper'"),
     ({"group": "split"}, OWN | SPLIT, "tau_low < tau_high"),
     ({"group": "split"}, TABLES | {"n_components": 2}, "preset='default'"),
@@ -29,7 +29,7 @@ IDLE = [
     ({"tau_low": 0.1, "tau_high": 0.5}, {"n_components": 2}, "its own thresholds"),
     ({"tau_low": 0.1, "tau_high": 1.1}, SPLIT | LEAF | TABLES, "tau_high <= 1"),
     ({"tau_low": 0.1, "tau_high": 1.1}, {"group": "split"}, "tau_high <= 1"),
-    ({"preset": "paper"}, TABLES | {"n_components": 1, "offsets": False}, "preset='default'"),
+    ({"preset": "paper"}, TABLES | {"n_components": 3, "offsets": False}, "preset='default'"),
     ({"preset": "paper", "tau_high": 1.1}, SPLIT | LEAF, "tau_high <= 1"),
     ({"uni_leaf": None}, {"uni_leaf": "auto"}, "preset='paper'"),
 ]
@@ -40,6 +40,8 @@ IN_USE = [
     ({"group": "split"}, LEAF),
     ({"preset": "paper"}, OWN | SPLIT | LEAF | {"uni_leaf": "auto"}),
     ({}, TABLES | {"n_components": 2, "offsets": False}),
+    ({}, {"n_clusters": 1}),
+    ({"preset": "paper"}, {"n_components": 1}),
 ]
 
 
