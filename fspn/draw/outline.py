@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fspn.model.dispatch import ByKind
 from fspn.model.nodes import (
     Factorize,
     MultiLeaf,
@@ -22,6 +23,7 @@ from fspn.model.nodes import (
     Sum,
     TableSplit,
     UniLeaf,
+    table_of,
     walk,
 )
 from fspn.schema.domain import Domain
@@ -36,6 +38,14 @@ KINDS = {
     UniLeaf: "uni-leaf",
     MultiLeaf: "multi-leaf",
 }
+LINES: ByKind[list[str]] = ByKind(
+    "drawing",
+    {
+        **dict.fromkeys((UniLeaf, MultiLeaf), lambda leaf: [leaf.dist.summary()]),
+        TableSplit: lambda table: [f"{table.n_parameters} parameters"],
+        **dict.fromkeys((Factorize, Sum, Product, Split), lambda _: []),
+    },
+)
 MAX_NAMES = 4
 MAX_LINES = 8
 MAX_BRANCHES = 8
@@ -104,16 +114,14 @@ class _Maker:
             more = [f"... and {len(lines) - MAX_LINES} more"] if len(lines) > MAX_LINES else []
             title = f"{len(chain)} factorize nodes with tables"
             return Card("chain", title, lines[:MAX_LINES] + more, edge)
-        return Card(KINDS[type(node)], self._title(node), self._lines(node), edge)
+        return Card(KINDS[type(node)], self._title(node), LINES(node), edge)
 
     def _chain(self, node: Node) -> list[TableSplit]:
         """The tables of nested factorize nodes, where they are to be summarised."""
         tables: list[TableSplit] = []
-        while self.summarise and isinstance(node, Factorize):
-            if not isinstance(node.right, TableSplit):
-                break
-            tables.append(node.right)
-            node = node.left
+        while self.summarise and (table := table_of(node)) is not None:
+            tables.append(table)
+            node = node.children[0]
         return tables
 
     def parts(self, node: Node) -> list[tuple[Card, Node | None]]:
@@ -121,8 +129,7 @@ class _Maker:
         chain = self._chain(node)
         if len(chain) > 2:
             for _ in chain:
-                assert isinstance(node, Factorize)
-                node = node.left
+                node = node.children[0]
             return [(self.card(node, ""), node)]
         children = list(zip(node.children, self._edges(node), strict=True))
         if self.summarise:
@@ -158,20 +165,9 @@ class _Maker:
         return f"{_short(self._name(variable), 14)} | {self._names(given)}"
 
     def _title(self, node: Node) -> str:
-        if isinstance(node, TableSplit):
-            return self._conditional(node.variable, node.given)
-        if isinstance(node, Split):
-            given = sorted({v for region in node.regions for v in region})
-            return f"{self._names(sorted(node.scope))} | {self._names(given)}"
-        scope = node.variables if isinstance(node, MultiLeaf) else tuple(sorted(node.scope))
-        return self._names(scope)
-
-    def _lines(self, node: Node) -> list[str]:
-        if isinstance(node, UniLeaf):
-            return [node.dist.summary()]
-        if isinstance(node, TableSplit):
-            return [f"{node.cpt.n_parameters} parameters"]
-        return [node.dist.summary()] if isinstance(node, MultiLeaf) else []
+        given = f" | {self._names(node.given)}" if node.given else ""
+        own = node.variables if isinstance(node, MultiLeaf) else sorted(node.scope)
+        return self._names(own) + given
 
     def _edges(self, node: Node) -> list[str]:
         if isinstance(node, Sum):

@@ -18,9 +18,20 @@ from fspn.engine.program import (
 )
 from fspn.model.cpt.backoff import BackoffLevel, Rows
 from fspn.model.cpt.full import FullTable
+from fspn.model.dispatch import ByKind
 from fspn.model.graph import elimination_order, topological_order
-from fspn.model.leaves.categorical import Categorical
-from fspn.model.nodes import Factorize, Node, Product, TableSplit, UniLeaf, walk
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Split,
+    Sum,
+    TableSplit,
+    UniLeaf,
+    table_of,
+    walk,
+)
 
 MAX_INDEX = 4_000_000
 
@@ -36,11 +47,18 @@ def is_tabular(node: Node) -> bool:
 
 def is_table_part(node: Node) -> bool:
     """Whether a node may be part of a block."""
-    if isinstance(node, Factorize):
-        return isinstance(node.right, TableSplit)
-    if isinstance(node, UniLeaf):
-        return isinstance(node.dist, Categorical)
-    return isinstance(node, Product | TableSplit)
+    return PARTS(node)
+
+
+PARTS: ByKind[bool] = ByKind(
+    "blocks of tables",
+    {
+        UniLeaf: lambda node: node.dist.pmf() is not None,
+        Factorize: lambda node: table_of(node) is not None,
+        **dict.fromkeys((Product, TableSplit), lambda _: True),
+        **dict.fromkeys((MultiLeaf, Sum, Split), lambda _: False),
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -83,9 +101,9 @@ def gather_block(node: Factorize | Product) -> Block:
 
 def _collect(node: Node, tables: list[TableSplit], leaves: list[UniLeaf]) -> Node | None:
     """Gather a chain's tables; returns what is below it and not tabular."""
-    while isinstance(node, Factorize) and isinstance(node.right, TableSplit):
-        tables.append(node.right)
-        node = node.left
+    while (table := table_of(node)) is not None:
+        tables.append(table)
+        node = node.children[0]
     if not is_tabular(node):
         return node
     for part in walk(node):
@@ -125,9 +143,8 @@ def write_block(pool: PoolWriter, block: Block) -> int:
 
 def _variable(pool: PoolWriter, part: TableSplit | UniLeaf, places: dict[int, int]) -> int:
     if isinstance(part, UniLeaf):
-        assert isinstance(part.dist, Categorical)
-        base = pool.numbers_at(part.dist.p)
-        return _record(pool, part.variable, len(part.dist.p), base)
+        p = np.asarray(part.dist.pmf())
+        return _record(pool, part.variable, len(p), pool.numbers_at(p))
     cpt = part.cpt
     base = pool.numbers_at(cpt.base)
     levels = [entry for level in cpt.levels for entry in _level(pool, level, len(cpt.base))]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeGuard
 
-from fspn.model.nodes import Factorize, Node, Product, TableSplit
+from fspn.model.nodes import Node, Product, TableSplit, table_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,11 @@ class Chain:
         return tuple(reversed(tables)), frozenset(reached)
 
 
+def is_chain(node: object) -> TypeGuard[Node]:
+    """Whether a node is tables over parts: a product, or a factorize node over a table."""
+    return isinstance(node, Product) or table_of(node) is not None
+
+
 def gather_chain(node: Node) -> Chain:
     """A node as tables over parts; products are taken apart."""
     tables: list[TableSplit] = []
@@ -68,9 +74,9 @@ def gather_chain(node: Node) -> Chain:
     pending = [node]
     while pending:
         node = pending.pop()
-        if isinstance(node, Factorize) and isinstance(node.right, TableSplit):
-            tables.append(node.right)
-            pending.append(node.left)
+        if (table := table_of(node)) is not None:
+            tables.append(table)
+            pending.append(node.children[0])
         elif isinstance(node, Product):
             pending.extend(reversed(node.children))
         else:
