@@ -43,8 +43,3 @@ def census(root: Node) -> Census:
         leaves += regions + isinstance(node, MultiLeaf)
         depth = max(depth, level + (regions > 0))
     return Census(nodes, factorize, leaves, depth)
-
-
-def count_nodes(root: Node) -> int:
-    """The number of nodes."""
-    return census(root).n_nodes
