@@ -14,7 +14,7 @@ from fspn.ask.describe import Description, describe
 from fspn.ask.questions import AllQuestions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
-from fspn.learn.fit import learn_model, plain_params, row_codes
+from fspn.learn.fit import learn_model, row_codes, storable
 from fspn.learn.parameters import Parameters, thresholds_of
 from fspn.model.counting import Census, census
 from fspn.model.nodes import Node, count_parameters
@@ -254,7 +254,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         from fspn.io.model_file import save_model
 
         self._check_fitted()
-        params = plain_params(self.get_params(deep=False))
+        params = storable(self.get_params(deep=False))
         facts = {"as_frame_": self.as_frame_, "n_rows_": self.n_rows_}
         save_model(path, self.domain_, self.root_, {**params, **facts})
 

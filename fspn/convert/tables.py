@@ -77,7 +77,7 @@ class BayesNet:
             raise ValueError(f"the arcs among {cycle} form a cycle")
 
     def renamed(self, names: Sequence[Hashable] | None) -> BayesNet:
-        """The same network with other names (None: as it is)."""
+        """The network with other names (None: as it is)."""
         return self if names is None else replace(self, names=tuple(names))
 
 

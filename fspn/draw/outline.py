@@ -157,12 +157,12 @@ class _Maker:
         return f"X{variable + 1}" if self._domain is None else str(self._domain[variable].name)
 
     def _names(self, variables: Sequence[int]) -> str:
-        names = [_short(self._name(v), 14) for v in variables[:MAX_NAMES]]
+        names = [_truncated(self._name(v), 14) for v in variables[:MAX_NAMES]]
         more = [f"+{len(variables) - MAX_NAMES}"] if len(variables) > MAX_NAMES else []
         return ", ".join(names + more)
 
     def _conditional(self, variable: int, given: Sequence[int]) -> str:
-        return f"{_short(self._name(variable), 14)} | {self._names(given)}"
+        return f"{_truncated(self._name(variable), 14)} | {self._names(given)}"
 
     def _title(self, node: Node) -> str:
         given = f" | {self._names(node.given)}" if node.given else ""
@@ -182,29 +182,29 @@ class _Maker:
         return ", ".join(sides[:2]) + more
 
     def _side(self, variable: int, cell: Cell) -> str:
-        name = _short(self._name(variable), 14)
+        name = _truncated(self._name(variable), 14)
         if isinstance(cell, Codes):
             labels = [self._value(variable, code) for code in sorted(cell.codes)]
             more = [f"+{len(labels) - 3}"] if len(labels) > 3 else []
-            return _short(f"{name} in {{{', '.join(labels[:3] + more)}}}")
+            return _truncated(f"{name} in {{{', '.join(labels[:3] + more)}}}")
         if isinstance(cell, Interval):
             return _range(name, cell.lower, cell.upper)
         described = None if self._domain is None else self._domain[variable]
         if described is not None and described.cells is not None:
-            return _short(f"{name} in {described.describe(cell.lower, cell.upper)}")
+            return _truncated(f"{name} in {described.describe(cell.lower, cell.upper)}")
         low, high = self._value(variable, cell.lower), self._value(variable, cell.upper)
         if cell.lower == cell.upper:
-            return _short(f"{name} = {low}")
+            return _truncated(f"{name} = {low}")
         if cell.lower == 0:
-            return _short(f"{name} ≤ {high}")
+            return _truncated(f"{name} ≤ {high}")
         if described is not None and cell.upper >= described.size - 1:
-            return _short(f"{name} ≥ {low}")
-        return _short(f"{low} ≤ {name} ≤ {high}")
+            return _truncated(f"{name} ≥ {low}")
+        return _truncated(f"{low} ≤ {name} ≤ {high}")
 
     def _value(self, variable: int, code: int) -> str:
         if self._domain is None or not 0 <= code < self._domain[variable].size:
             return str(code)
-        return _short(self._domain[variable].describe(code), 10)
+        return _truncated(self._domain[variable].describe(code), 10)
 
 
 def _range(name: str, lower: float, upper: float) -> str:
@@ -213,5 +213,5 @@ def _range(name: str, lower: float, upper: float) -> str:
     return f"{name} > {lower:.4g}" if np.isposinf(upper) else f"{lower:.4g} < {name} ≤ {upper:.4g}"
 
 
-def _short(text: str, limit: int = MAX_TEXT) -> str:
+def _truncated(text: str, limit: int = MAX_TEXT) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"

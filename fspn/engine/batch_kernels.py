@@ -89,7 +89,7 @@ def run_events(
 def run_events_parallel(
     root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffers, first, out
 ):
-    """The same on several threads, with a buffer each."""
+    """As :func:`run_events` on several threads, with a buffer each."""
     n_threads = buffers.shape[0]
     needs = np.zeros(n_threads, dtype=np.int64)
     n = lower.shape[0]

@@ -9,9 +9,11 @@ import numpy as np
 from fspn.engine.pools import PoolWriter
 from fspn.engine.program import (
     LEVEL_SIZE,
+    PARENT_SIZE,
     TABLES,
     VARIABLE,
     LevelRecord,
+    ParentRecord,
     TablesRecord,
     VariableRecord,
     open_ended,
@@ -148,9 +150,8 @@ def _variable(pool: PoolWriter, part: TableSplit | UniLeaf, places: dict[int, in
     cpt = part.cpt
     base = pool.numbers_at(cpt.base)
     levels = [entry for level in cpt.levels for entry in _level(pool, level, len(cpt.base))]
-    parents = [
-        entry for v, size in zip(part.given, cpt.sizes, strict=True) for entry in (places[v], size)
-    ]
+    pairs = zip(part.given, cpt.sizes, strict=True)
+    parents = [entry for v, size in pairs for entry in ParentRecord(places[v], size)]
     head = (part.variable, len(cpt.base), base, len(part.given), len(cpt.levels))
     return pool.record(*open_ended(VariableRecord, *head, rest=(*parents, *levels)))
 
@@ -166,7 +167,7 @@ def last_level(pool: PoolWriter, tables: int, place: int) -> int:
     n_parents, n_levels = (
         pool.entry(var + field) for field in (VARIABLE.n_parents, VARIABLE.n_levels)
     )
-    return var + VARIABLE.first_parent + 2 * n_parents + LEVEL_SIZE * (n_levels - 1)
+    return var + VARIABLE.first_parent + PARENT_SIZE * n_parents + LEVEL_SIZE * (n_levels - 1)
 
 
 def _level(pool: PoolWriter, level: BackoffLevel | FullTable, size: int) -> LevelRecord:
@@ -187,7 +188,7 @@ def _level(pool: PoolWriter, level: BackoffLevel | FullTable, size: int) -> Leve
 
 
 def _listed(pool: PoolWriter, rows: Rows, size: int) -> tuple[int, int, int]:
-    """The same entries by code of the child: where each code's list begins, keys, shares."""
+    """A level's entries by code of the child: where each code's list begins, keys, shares."""
     keys = np.repeat(rows.keys, np.diff(rows.start))
     order = np.argsort(rows.codes, kind="stable")
     start = np.searchsorted(rows.codes[order], np.arange(size + 1))

@@ -71,7 +71,7 @@ def save_model(
     header = {
         "domain": [writer.variable(variable) for variable in domain.variables],
         "nodes": [writer.node(node) for node in _with_nested(root)],
-        "params": [[key, _plain(value, f"parameter {key!r}")] for key, value in params.items()],
+        "params": [[key, _as_json(value, f"parameter {key!r}")] for key, value in params.items()],
     }
     write_atomically(path, pack(header, writer.arrays))
 
@@ -126,10 +126,10 @@ class _Writer:
         cells = None if variable.cells is None else self.arrays_of(variable.cells.state())
         values: Any = None
         if variable.values.dtype.kind in "OU":
-            values = [_plain(value, what) for value in variable.values.tolist()]
+            values = [_as_json(value, what) for value in variable.values.tolist()]
         else:
             values = self.array(variable.values)
-        name = _plain(variable.name, what)
+        name = _as_json(variable.name, what)
         return [name, variable.kind, values, cells, variable.missing, variable.dtype]
 
     def node(self, node: Node) -> Record:
@@ -190,18 +190,18 @@ def _cell(cell: Cell) -> Record:
     return ["interval", float(cell.lower), float(cell.upper)]
 
 
-def _plain(value: Any, what: str) -> Any:
+def _as_json(value: Any, what: str) -> Any:
     """A value as JSON has it; a tuple or dictionary is marked, so that it comes back as one."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple):
-        return {"tuple": [_plain(item, what) for item in value]}
+        return {"tuple": [_as_json(item, what) for item in value]}
     if isinstance(value, list):
-        return [_plain(item, what) for item in value]
+        return [_as_json(item, what) for item in value]
     if isinstance(value, dict):
-        return {"dict": [[_plain(k, what), _plain(v, what)] for k, v in value.items()]}
+        return {"dict": [[_as_json(k, what), _as_json(v, what)] for k, v in value.items()]}
     raise ModelFileError(
         f"{what}: {value!r} of type {type(value).__name__} cannot be stored; "
         "use numbers, strings, booleans or tuples of them"

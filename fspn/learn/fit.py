@@ -75,7 +75,7 @@ def named_domains(
         pairs = zip(names, domains, strict=True)
         return {name: values for name, values in pairs if values is not None}
     raise ValueError(
-        f"domains={_short(domains)} must be a dictionary {{column: values}}, or a list of "
+        f"domains={_abridged(domains)} must be a dictionary {{column: values}}, or a list of "
         f"{len(names)} entries, one per column, each the values of that column or None"
     )
 
@@ -84,7 +84,7 @@ def _is_domain(entry: Any) -> bool:
     return entry is None or (isinstance(entry, Iterable) and not isinstance(entry, str | bytes))
 
 
-def _short(value: Any) -> str:
+def _abridged(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -122,11 +122,11 @@ def _nearest(variable: Variable, column: pd.Series, codes: np.ndarray) -> np.nda
     return found
 
 
-def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:
+def storable(params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that a file can hold: all but plug-ins and random states that are objects."""
-    plain = (str, int, float, bool, type(None), np.generic, Mapping)
+    kinds = (str, int, float, bool, type(None), np.generic, Mapping)
     return {
         name: dict(value) if isinstance(value, Mapping) else value
         for name, value in params.items()
-        if isinstance(value, plain)
+        if isinstance(value, kinds)
     }

@@ -7,9 +7,9 @@ A new node kind is a class among :data:`fspn.model.nodes.NODE_KINDS` and an entr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
-from fspn.model.nodes import NODE_KINDS
+from fspn.model.nodes import NODE_KINDS, ONLY_RIGHT
 
 R = TypeVar("R")
 OPERATIONS: list[ByKind[Any]] = []
@@ -45,3 +45,12 @@ class ByKind(dict[type, Callable[..., R]], Generic[R]):
     def __missing__(self, kind: type) -> Callable[..., R]:
         known = ", ".join(each.__name__ for each in self)
         raise UnknownKind(f"{self.name}: no function for a {kind.__name__}, only for {known}")
+
+
+def _refuse(*args: object) -> NoReturn:
+    node = next(each for each in args if isinstance(each, ONLY_RIGHT))
+    raise TypeError(f"a {type(node).__name__} node has a probability only under a factorize node")
+
+
+CONDITIONAL: Mapping[type, Callable[..., NoReturn]] = dict.fromkeys(ONLY_RIGHT, _refuse)
+"""Entries of operations that need a probability of the node's own."""

@@ -15,18 +15,8 @@ from collections.abc import Generator
 import numpy as np
 from scipy.special import logsumexp
 
-from fspn.model.dispatch import ByKind
-from fspn.model.nodes import (
-    Factorize,
-    MultiLeaf,
-    Node,
-    Product,
-    Split,
-    Sum,
-    TableSplit,
-    UniLeaf,
-    leaves_of,
-)
+from fspn.model.dispatch import CONDITIONAL, ByKind
+from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Sum, UniLeaf, leaves_of
 from fspn.schema.events import Events
 
 Steps = Generator[tuple[Node, Events], np.ndarray, np.ndarray]
@@ -100,10 +90,6 @@ def _factorize(node: Factorize, events: Events) -> Steps:
     return total
 
 
-def _conditional(node: Node, events: Events) -> Steps:
-    raise TypeError(f"a {type(node).__name__} node has a probability only under a factorize node")
-
-
 STEPS: ByKind[Steps] = ByKind(
     "FSPN-Infer",
     {
@@ -112,7 +98,6 @@ STEPS: ByKind[Steps] = ByKind(
         Product: _product,
         Sum: _mixture,
         Factorize: _factorize,
-        Split: _conditional,
-        TableSplit: _conditional,
+        **CONDITIONAL,
     },
 )

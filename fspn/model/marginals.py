@@ -88,7 +88,7 @@ def _parts(root: Node) -> list[UniLeaf | TableSplit]:
     pending = [root]
     while pending:
         node = pending.pop()
-        if isinstance(node, UniLeaf) and isinstance(node.dist, Categorical):
+        if isinstance(node, UniLeaf) and node.dist.pmf() is not None:
             found.append(node)
         elif (table := table_of(node)) is not None:
             found.append(table)

@@ -165,6 +165,8 @@ class Factorize:
 
 Node = UniLeaf | MultiLeaf | Product | Sum | Split | TableSplit | Factorize
 NODE_KINDS: tuple[type, ...] = get_args(Node)
+ONLY_RIGHT = (Split, TableSplit)
+"""The kinds that stand only under a factorize node's right."""
 
 
 def table_of(node: object) -> TableSplit | None:

@@ -16,7 +16,17 @@ from scipy.special import logsumexp
 
 from fspn.model.dispatch import ByKind
 from fspn.model.leaves.base import log_of
-from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, TableSplit, UniLeaf
+from fspn.model.nodes import (
+    ONLY_RIGHT,
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Split,
+    Sum,
+    TableSplit,
+    UniLeaf,
+)
 from fspn.model.sample import inside
 from fspn.schema.events import CodeRange, Constraint, Events, RealPoint
 
@@ -40,8 +50,8 @@ class _Scorer:
         while isinstance(node, Factorize):
             total += self._conditional(node.right, rows)
             node = node.left
-        if node.given:
-            raise TypeError(f"a {type(node).__name__} node is conditional: it has no density")
+        if isinstance(node, ONLY_RIGHT):
+            raise TypeError(f"a {type(node).__name__} node has no density of its own")
         return total + self._DENSITIES.of(node)(self, node, rows)
 
     def _conditional(self, node: Node, rows: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from fspn.model.dispatch import ByKind
 from fspn.model.leaves.base import leaf_faults
 from fspn.model.leaves.checks import share_faults
 from fspn.model.nodes import (
+    ONLY_RIGHT,
     Factorize,
     MultiLeaf,
     Node,
@@ -25,7 +26,7 @@ from fspn.schema.events import Region, narrow
 from fspn.validate.leaves import domain_faults, table_faults
 from fspn.validate.tiling import tiling_fault
 
-CONDITIONAL = (Split, TableSplit, MultiLeaf)
+RIGHT = (*ONLY_RIGHT, MultiLeaf)
 
 
 class ModelError(ValueError):
@@ -82,7 +83,7 @@ def _places(root: Node) -> Iterator[tuple[Place, Node]]:
 
 
 def _root_faults(root: Node, domain: Domain) -> Iterator[str]:
-    if isinstance(root, Split | TableSplit):
+    if isinstance(root, ONLY_RIGHT):
         yield f"a {type(root).__name__} stands only under a factorize node"
     missing = [domain[v].name for v in range(len(domain)) if v not in root.scope]
     if missing:
@@ -119,7 +120,7 @@ def _multi_leaf_faults(node: MultiLeaf, domain: Domain) -> Iterator[str]:
 
 def _unconditional(children: tuple[Node, ...]) -> Iterator[str]:
     for child in children:
-        if isinstance(child, Split | TableSplit):
+        if isinstance(child, ONLY_RIGHT):
             yield f"a {type(child).__name__} child; it stands only under a factorize node's right"
 
 
@@ -155,14 +156,14 @@ def _split_faults(node: Split, _: Domain) -> Iterator[str]:
     if len(node.children) != len(node.regions) or not node.children:
         yield f"{len(node.regions)} regions for {len(node.children)} children"
     for child in node.children:
-        if not isinstance(child, CONDITIONAL):
+        if not isinstance(child, RIGHT):
             yield f"a {type(child).__name__} child; only splits and multi-leaves may follow a split"
     yield from _same_scope(node.children)
 
 
 def _factorize_faults(node: Factorize, domain: Domain) -> Iterator[str]:
     yield from _unconditional((node.left,))
-    if not isinstance(node.right, CONDITIONAL):
+    if not isinstance(node.right, RIGHT):
         yield f"a {type(node.right).__name__} on the right; it must be a split or a multi-leaf"
         return
     if node.left.scope & node.right.scope:

@@ -8,11 +8,11 @@ of the same event and the same choices share the work.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, NoReturn
+from typing import ClassVar
 
 import numpy as np
 
-from fspn.model.dispatch import ByKind
+from fspn.model.dispatch import CONDITIONAL, ByKind
 from fspn.model.eliminate.chain import Chain, is_chain
 from fspn.model.eliminate.elimination import Elimination, Part
 from fspn.model.eliminate.leaf_factors import JointFactors, code_logs, weight_logs
@@ -25,7 +25,6 @@ from fspn.model.nodes import (
     MultiLeaf,
     Node,
     Product,
-    Split,
     Sum,
     TableSplit,
     UniLeaf,
@@ -322,9 +321,6 @@ class Descent:
             fixed = fixed.with_constraint(v, CodeRange(distinct[:, place], distinct[:, place]))
         return fixed, of_rows.ravel()
 
-    def _conditional(self, node: Node, *_: object) -> NoReturn:
-        raise TypeError(f"a {type(node).__name__} node answers only under a factorize node")
-
     _STEPS: ClassVar[ByKind[None]] = ByKind(
         "the way down after an elimination",
         {
@@ -334,8 +330,7 @@ class Descent:
             Product: _network,
             Factorize: _factorize,
             Chain: _chain,
-            Split: _conditional,
-            TableSplit: _conditional,
+            **CONDITIONAL,
         },
     )
 

@@ -11,11 +11,11 @@ once the variables that are maximised below it are fixed (:meth:`Elimination.is_
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import ClassVar, NoReturn
+from typing import ClassVar
 
 import numpy as np
 
-from fspn.model.dispatch import ByKind
+from fspn.model.dispatch import CONDITIONAL, ByKind
 from fspn.model.eliminate.chain import Chain
 from fspn.model.eliminate.evidence import read_evidence
 from fspn.model.eliminate.leaf_factors import (
@@ -34,9 +34,7 @@ from fspn.model.nodes import (
     MultiLeaf,
     Node,
     Product,
-    Split,
     Sum,
-    TableSplit,
     UniLeaf,
     table_of,
 )
@@ -132,9 +130,6 @@ class Elimination:
         stacked = np.stack([np.broadcast_to(part, shape) for _, part in parts], axis=-1)
         return self.region_semiring(node, events).plus(stacked)
 
-    def _conditional(self, node: Node, *_: object) -> NoReturn:
-        raise TypeError(f"a {type(node).__name__} node answers only under a factorize node")
-
     _FACTORS: ClassVar[ByKind[np.ndarray]] = ByKind(
         "elimination",
         {
@@ -144,8 +139,7 @@ class Elimination:
             Product: _network,
             Factorize: _factorize,
             Chain: _chain,
-            Split: _conditional,
-            TableSplit: _conditional,
+            **CONDITIONAL,
         },
     )
 
@@ -238,8 +232,7 @@ class Elimination:
             Product: _exact_network,
             Factorize: _exact_factorize,
             Chain: _exact_chain,
-            Split: _conditional,
-            TableSplit: _conditional,
+            **CONDITIONAL,
         },
     )
 
