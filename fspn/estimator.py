@@ -30,7 +30,8 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
 
     .. math:: \Pr(X) = \Pr(W) \cdot \Pr(H \mid W)
 
-    for highly correlated variables H, products and sums for the rest (Wu, Zhu et al.).
+    for highly correlated variables H, products and sums for the rest (Wu, Zhu et al.). ``fit``
+    refuses a parameter that would do nothing, and says which preset or other setting uses it.
 
     Arguments:
         tau_low: Below this dependence two columns count as independent. None = the preset's.
