@@ -44,9 +44,13 @@ def log_probability(node: Node, events: Events) -> np.ndarray:
 
 
 def _infer(node: Node, events: Events) -> Steps:
-    if not any(variable in node.scope for variable in events.constraints):
-        return np.zeros(events.n)
-    return (yield from STEPS(node, events))
+    asked = any(variable in node.scope for variable in events.constraints)
+    return STEPS(node, events) if asked else _certain(events)
+
+
+def _certain(events: Events) -> Steps:
+    yield from ()
+    return np.zeros(events.n)
 
 
 def _uni_leaf(node: UniLeaf, events: Events) -> Steps:
