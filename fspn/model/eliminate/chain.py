@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeGuard
 
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
 from fspn.model.nodes import Node, Product, TableSplit, table_of
 
 
@@ -36,16 +40,18 @@ class Chain:
     def pieces(self) -> tuple[Chain, ...]:
         """The chains that are independent of each other."""
         group = {v: i for i, part in enumerate(self.parts) for v in part.scope}
-        merged = list(range(len(self.parts) + len(self.tables)))
+        links: list[tuple[int, int]] = []
         for i, table in enumerate(self.tables, len(self.parts)):
             group[table.variable] = i
-            for v in table.given:
-                merged[_find(merged, group[v])] = _find(merged, i)
+            links += [(i, group[v]) for v in table.given]
+        n = len(self.parts) + len(self.tables)
+        ends = np.array(links, dtype=np.int64).reshape(-1, 2).T
+        graph = coo_array((np.ones(len(links)), tuple(ends)), shape=(n, n))
         pieces: dict[int, tuple[list[TableSplit], list[Node]]] = {}
-        for i, part in enumerate(self.parts):
-            pieces.setdefault(_find(merged, i), ([], []))[1].append(part)
-        for i, table in enumerate(self.tables, len(self.parts)):
-            pieces.setdefault(_find(merged, i), ([], []))[0].append(table)
+        labels = connected_components(graph, directed=False)[1].tolist()
+        for label, part in zip(labels, (*self.parts, *self.tables), strict=True):
+            tables, parts = pieces.setdefault(label, ([], []))
+            tables.append(part) if isinstance(part, TableSplit) else parts.append(part)
         return tuple(Chain(tuple(tables), tuple(parts)) for tables, parts in pieces.values())
 
     def needed(self, wanted: Iterable[int]) -> tuple[tuple[TableSplit, ...], frozenset[int]]:
@@ -82,10 +88,3 @@ def gather_chain(node: Node) -> Chain:
         else:
             parts.append(node)
     return Chain(tuple(reversed(tables)), tuple(parts))
-
-
-def _find(merged: list[int], i: int) -> int:
-    while merged[i] != i:
-        merged[i] = merged[merged[i]]
-        i = merged[i]
-    return i
