@@ -14,8 +14,8 @@ from fspn.ask.describe import Description, describe
 from fspn.ask.questions import AllQuestions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
-from fspn.learn.fit import learn_model, plain_params, row_codes
-from fspn.learn.settings import preset_of, thresholds_of
+from fspn.learn.fit import learn_model, row_codes, storable
+from fspn.learn.parameters import Parameters, thresholds_of
 from fspn.model.counting import Census, census
 from fspn.model.nodes import Node, count_parameters
 from fspn.model.size import size_bytes
@@ -30,7 +30,8 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
 
     .. math:: \Pr(X) = \Pr(W) \cdot \Pr(H \mid W)
 
-    for highly correlated variables H, products and sums for the rest (Wu, Zhu et al.).
+    for highly correlated variables H, products and sums for the rest (Wu, Zhu et al.). ``fit``
+    refuses a parameter that would do nothing, and says which preset or other setting uses it.
 
     Arguments:
         tau_low: Below this dependence two columns count as independent. None = the preset's.
@@ -135,7 +136,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         if isinstance(y, Mapping):
             raise TypeError("the second argument of fit is y; write fit(X, domains={...})")
         table = as_table(X)
-        domain, root = learn_model(table, domains, self.get_params(deep=False))
+        domain, root = learn_model(table, domains, Parameters.of(self))
         self._adopt(domain, root, as_frame=isinstance(X, pd.DataFrame))
         self.n_rows_ = len(table)
         return self
@@ -229,7 +230,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         from fspn.io.model_file import save_model
 
         self._check_fitted()
-        params = plain_params(self.get_params(deep=False))
+        params = storable(self.get_params(deep=False))
         facts = {"as_frame_": self.as_frame_, "n_rows_": self.n_rows_}
         save_model(path, self.domain_, self.root_, {**params, **facts})
 
@@ -250,8 +251,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
     @property
     def thresholds_(self) -> tuple[float, float]:
         """tau_low and tau_high as they were used."""
-        params = self.get_params(deep=False)
-        return thresholds_of(params, preset_of(params["preset"]))
+        return thresholds_of(self.preset, self.tau_low, self.tau_high)
 
     def describe(self) -> Description:
         """Kinds of nodes, parameters, columns and the strongest dependences, to be printed."""

@@ -193,7 +193,7 @@ class _Tables:
         return Part(mine, np.zeros([self.program.sizes[v] for v in mine]), -np.inf)
 
     def _inside(self, box: int) -> _Tables | None:
-        """The same question, cut to a box; None where nothing is left of the event."""
+        """The question cut to a box; None where nothing is left of the event."""
         lower, upper, places, weights = self.event
         lower, upper = lower.copy(), upper.copy()
         for c in range(self._read(BoxRecord, box).n_sides):

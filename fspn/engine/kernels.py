@@ -23,7 +23,7 @@ import numpy as np
 from numba import njit
 
 from fspn.engine.numba_cache import stamp_of_kernels, stamped
-from fspn.engine.program import LEVEL, TABLES, VARIABLE
+from fspn.engine.program import LEVEL, PARENT, PARENT_SIZE, TABLES, VARIABLE
 from fspn.engine.workspace import EliminationState
 
 MAX_DIMS = 24
@@ -171,7 +171,7 @@ def open_dims(ints, V, F, i, var, dims):
         F[dims, FIRST] = i
         n = 1
     for p in range(ints[var + VARIABLE.n_parents]):
-        v = ints[var + VARIABLE.first_parent + 2 * p]
+        v = ints[var + VARIABLE.first_parent + PARENT_SIZE * p]
         if V[HIGH, v] > V[LOW, v]:
             if n == MAX_DIMS:
                 return -1
@@ -224,13 +224,14 @@ def follow_key(ints, state, place, dims, n, var, width):
     for d in range(n):
         W[STEP + place, d] = 0
     for p in range(width):
-        key = key * ints[parents + 2 * p + 1] + V[LOW, ints[parents + 2 * p]]
+        parent = parents + PARENT_SIZE * p
+        key = key * ints[parent + PARENT.n_codes] + V[LOW, ints[parent]]
     stride = np.int64(1)
     for p in range(width - 1, -1, -1):
         for d in range(n):
-            if F[dims, FIRST + d] == ints[parents + 2 * p]:
+            if F[dims, FIRST + d] == ints[parents + PARENT_SIZE * p]:
                 W[STEP + place, d] = stride
-        stride *= ints[parents + 2 * p + 1]
+        stride *= ints[parents + PARENT_SIZE * p + PARENT.n_codes]
     W[PLACE, place] = key
 
 
@@ -275,7 +276,7 @@ def read_event(ints, V, block, lo, hi, weight_of, keep):
         if V[NEEDED, i]:
             var = ints[block + TABLES.first_variable + i]
             for p in range(ints[var + VARIABLE.n_parents]):
-                V[NEEDED, ints[var + VARIABLE.first_parent + 2 * p]] = 1
+                V[NEEDED, ints[var + VARIABLE.first_parent + PARENT_SIZE * p]] = 1
     return True
 
 

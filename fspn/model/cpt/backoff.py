@@ -173,7 +173,7 @@ class LinearLaw:
 
     @cached_property
     def rows(self) -> Rows:
-        """The same law, written out for every configuration of the parents."""
+        """The law, written out for every configuration of the parents."""
         keys = np.arange(int(np.prod(self.sizes)), dtype=np.int64)
         centre = self.centre(np.column_stack(np.unravel_index(keys, self.sizes)))
         codes, inside = self._codes(centre)
@@ -280,6 +280,6 @@ def row_keys(parents: list[np.ndarray], sizes: tuple[int, ...]) -> np.ndarray:
 
 
 def shrink(integers: np.ndarray) -> np.ndarray:
-    """The same non-negative integers in the smallest type that holds them."""
+    """Non-negative integers in the smallest type that holds them."""
     top = int(integers.max(initial=0))
     return integers.astype(np.min_scalar_type(top) if top < 2**32 else np.int64)
