@@ -99,7 +99,12 @@ def _with_nested(root: Node) -> Iterator[Node]:
     while pending:
         node = pending.pop()
         yield node
-        pending.extend(reversed(below(node)))
+        pending.extend(reversed(node.children if _has_state(node) else below(node)))
+
+
+def _has_state(node: Node) -> bool:
+    """Whether a multi-leaf is stored by its family's own arrays, and not by its parts."""
+    return isinstance(node, MultiLeaf) and is_registered(type(node.dist))
 
 
 class _Writer:
@@ -140,12 +145,11 @@ class _Writer:
 
     def _multi(self, node: MultiLeaf) -> Record:
         parts = node.dist.as_independent()
-        if node.inner is not None:
-            record: Record = ["nested"]
-        elif parts is not None:
-            record = ["independent", [self.family(part) for part in parts]]
-        else:
+        record: Record = ["nested"]
+        if _has_state(node) or (node.inner is None and parts is None):
             record = ["family", self.family(node.dist)]
+        elif node.inner is None and parts is not None:
+            record = ["independent", [self.family(part) for part in parts]]
         return ["multi", list(node.variables), record]
 
     def _product(self, node: Product) -> Record:
