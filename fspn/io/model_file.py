@@ -36,7 +36,7 @@ from fspn.model.nodes import (
 )
 from fspn.schema.cells import Cells
 from fspn.schema.domain import Domain
-from fspn.schema.events import Cell, Codes, Interval, Region, Span
+from fspn.schema.events import Codes, Interval, Region, Side, Span
 from fspn.schema.scattered import cells_from_state
 from fspn.schema.values import pandas_type
 from fspn.schema.variable import Variable
@@ -159,7 +159,7 @@ class _Writer:
         return ["sum", len(node.children), self.array(node.weights)]
 
     def _split(self, node: Split) -> Record:
-        return ["split", [[[v, *_cell(c)] for v, c in each.items()] for each in node.regions]]
+        return ["split", [[[v, *_side(c)] for v, c in each.items()] for each in node.regions]]
 
     def _table(self, node: TableSplit) -> Record:
         return ["table", node.variable, list(node.given), self._cpt(node.cpt)]
@@ -186,12 +186,12 @@ class _Writer:
     )
 
 
-def _cell(cell: Cell) -> Record:
-    if isinstance(cell, Codes):
-        return ["codes", sorted(cell.codes)]
-    if isinstance(cell, Span):
-        return ["span", int(cell.lower), int(cell.upper)]
-    return ["interval", float(cell.lower), float(cell.upper)]
+def _side(side: Side) -> Record:
+    if isinstance(side, Codes):
+        return ["codes", sorted(side.codes)]
+    if isinstance(side, Span):
+        return ["span", int(side.lower), int(side.upper)]
+    return ["interval", float(side.lower), float(side.upper)]
 
 
 def _as_json(value: Any, what: str) -> Any:
@@ -323,12 +323,12 @@ def _pop(stack: list[Node], count: Any) -> tuple[Node, ...]:
 
 
 def _region(record: Record) -> Region:
-    cells: dict[int, Cell] = {}
+    region: dict[int, Side] = {}
     for variable, kind, *sides in record:
         if kind == "codes":
-            cells[_index(variable)] = Codes(frozenset(_index(code) for code in sides[0]))
+            region[_index(variable)] = Codes(frozenset(_index(code) for code in sides[0]))
         elif kind == "span":
-            cells[_index(variable)] = Span(int(sides[0]), int(sides[1]))
+            region[_index(variable)] = Span(int(sides[0]), int(sides[1]))
         else:
-            cells[_index(variable)] = Interval(float(sides[0]), float(sides[1]))
-    return cells
+            region[_index(variable)] = Interval(float(sides[0]), float(sides[1]))
+    return region
