@@ -188,6 +188,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         return tags
 
     def _build_engine(self) -> None:
+        self.__dict__.pop("_engine", None)
         try:
             program = compile_fspn(self.root_, [v.size for v in self.domain_.variables])
             self._compiled: Engine | None = Engine(program, self.domain_, self.n_jobs)
@@ -205,7 +206,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        rebuilt = ("_compiled", "_tables")
+        rebuilt = ("_compiled", "_engine", "_tables")
         return {k: v for k, v in super().__getstate__().items() if k not in rebuilt}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -215,38 +216,12 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ questions in SQL
 
-    def probability(self, event: Any = None, upper: Any = None, *, lower: Any = None) -> Any:
-        """The probability of events; also of SQL conditions, ``"age > 30 AND sex = 'F'"``.
+    def _sql_probability(self, texts: Any) -> Any:
+        from fspn.sql import probabilities, read_condition
 
-        Arguments:
-            event: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, the
-                lower sides of closed boxes, or SQL: a condition, a ``SELECT count(*)``, a list.
-            upper: The upper sides of the boxes. NaN or an infinity = no constraint.
-            lower: The lower sides by name, in place of ``event``.
-        """
-        if _is_sql(event) and upper is None and lower is None:
-            self._check_fitted()
-            from fspn.sql import probabilities, read_condition
-
-            conditions = [read_condition(text) for text in _listed(event)]
-            values = probabilities(self.domain_, conditions, self._log_probability)
-            return float(values[0]) if isinstance(event, str) else values
-        return super().probability(event, upper, lower=lower)
-
-    def conditional(self, query: Any, evidence: Any, strict: bool = False) -> Any:
-        """The probability of ``query`` given ``evidence``, in the forms of :meth:`probability`.
-
-        Boxes are given as a pair ``(lower, upper)``, SQL as two conditions. One value of a
-        continuous column is evidence by its density. Evidence of probability zero gives NaN and a
-        warning, or an error where ``strict`` is set.
-        """
-        if isinstance(query, str) and isinstance(evidence, str):
-            both, given = self.probability([f"({query}) AND ({evidence})", evidence])
-            if given > 0:
-                return float(both / given)
-            self._impossible_evidence(strict)
-            return float("nan")
-        return super().conditional(query, evidence, strict)
+        conditions = [read_condition(text) for text in _listed(texts)]
+        values = probabilities(self.domain_, conditions, self._log_probability)
+        return float(values[0]) if isinstance(texts, str) else values
 
     # ------------------------------------------------------------------ files and sizes
 
@@ -316,13 +291,6 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
     def size_bytes_(self) -> int:
         """The size of parameters and structure; see :func:`fspn.model.size.size_bytes`."""
         return size_bytes(self.root_) + sum(v.nbytes for v in self.domain_.variables)
-
-
-def _is_sql(asked: Any) -> bool:
-    """Whether a question is one SQL text or a list of them."""
-    if isinstance(asked, list | tuple):
-        return bool(asked) and all(isinstance(each, str) for each in asked)
-    return isinstance(asked, str)
 
 
 def _listed(texts: str | Sequence[str]) -> Sequence[str]:

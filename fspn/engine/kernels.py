@@ -73,13 +73,22 @@ def kernel(**options: Any) -> Callable[[Any], Any]:
     return compiled(_nrt=False, **{"forceinline": False, **options})
 
 
+@kernel()
+def state_words(k):
+    """How many words the state of an elimination on up to k variables takes."""
+    return N_ROWS_OF_V * (k + 1) + (3 * k + 5) * (FIRST + MAX_DIMS) + (STEP + MAX_PLACES) * MAX_DIMS
+
+
 @compiled()
-def new_state(k):
-    """For blocks of up to k variables."""
-    variables = np.empty((N_ROWS_OF_V, k + 1), dtype=np.int64)
-    factors = np.empty((3 * k + 5, FIRST + MAX_DIMS), dtype=np.int64)
-    walk = np.empty((STEP + MAX_PLACES, MAX_DIMS), dtype=np.int64)
-    return EliminationState(variables, factors, walk)
+def new_state(k, words):
+    """For blocks of up to k variables, in the given words."""
+    n_variables, n_factors = N_ROWS_OF_V * (k + 1), (3 * k + 5) * (FIRST + MAX_DIMS)
+    variables, rest = words[:n_variables], words[n_variables:]
+    return EliminationState(
+        variables.reshape((N_ROWS_OF_V, k + 1)),
+        rest[:n_factors].reshape((3 * k + 5, FIRST + MAX_DIMS)),
+        rest[n_factors:].reshape((STEP + MAX_PLACES, MAX_DIMS)),
+    )
 
 
 @kernel()
