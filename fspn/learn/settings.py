@@ -40,6 +40,7 @@ class Preset:
         reals: Fits the density of a column of reals.
         bins: Whether reals and columns of many values are handled in cells.
         offsets: Whether laws of integers exist at all.
+        graded: Whether laws of ordered codes do.
         foreign: The parameters that are not the preset's, each with what it is there for.
     """
 
@@ -51,6 +52,7 @@ class Preset:
     reals: Callable[[np.ndarray, float, int], Univariate]
     bins: bool
     offsets: bool
+    graded: bool
     foreign: Mapping[str, str]
 
 
@@ -65,6 +67,7 @@ PRESETS = {
         reals=fit_continuous,
         bins=True,
         offsets=True,
+        graded=True,
         foreign={},
     ),
     "paper": Preset(
@@ -76,6 +79,7 @@ PRESETS = {
         reals=fit_gaussians,
         bins=False,
         offsets=False,
+        graded=False,
         foreign={
             "max_parents": "bounds the tables",
             "max_cells": "bounds the width of the tables",
@@ -108,7 +112,7 @@ def check_params(params: Mapping[str, Any]) -> None:
         raise ValueError(
             f"kinds={params['kinds']!r} must be a dictionary {{column: kind}} (or None)"
         )
-    for name in ("offsets", "verbose"):
+    for name in ("offsets", "graded", "verbose"):
         if not isinstance(params[name], bool | np.bool_ | int):
             raise ValueError(f"{name}={params[name]!r} must be True or False")
     _whole("n_jobs", params["n_jobs"], 1)
@@ -147,6 +151,7 @@ def resolve(params: Mapping[str, Any], n_rows: int, seed: int) -> Settings:
         max_parents=_whole_or("max_parents", params["max_parents"], MAX_PARENTS),
         max_cells=_whole_or("max_cells", params["max_cells"], MAX_CELLS),
         offsets=preset.offsets and bool(params["offsets"]),
+        graded=preset.graded and bool(params["graded"]),
     )
 
 
