@@ -17,6 +17,7 @@ from fspn.io.container import ModelFileError, pack, unpack, write_atomically
 from fspn.io.old_cells import cells_of_shape
 from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
 from fspn.model.cpt.full import FullTable
+from fspn.model.cpt.graded import GradedLaw
 from fspn.model.dispatch import ByKind
 from fspn.model.leaves.base import State
 from fspn.model.leaves.built_in import BUILT_IN
@@ -44,7 +45,9 @@ from fspn.validate import ModelError, validate
 
 __all__ = ["ModelFileError", "load_model", "save_model"]
 
-TABLES: dict[str, Any] = {kind.family: kind for kind in (CountLevel, LinearLaw, FullTable)}
+TABLES: dict[str, Any] = {
+    kind.family: kind for kind in (CountLevel, LinearLaw, GradedLaw, FullTable)
+}
 """The kinds of conditional tables, by name; leaf families are in their registry."""
 
 assert all(is_registered(family) for family in BUILT_IN)
