@@ -144,7 +144,7 @@ class _Writer:
 
     def regions(self, root: int) -> tuple[int, int]:
         """Write the instructions for regions; returns their place (-1: none) and their stack."""
-        code = instructions(self.pool.ints, root, self.deepest)
+        code = instructions(self.pool.ints, root, self.deepest, self.pool.sizes.tolist())
         return (-1, 0) if code is None else (self._record(*code), 3 * self.deepest + 8)
 
     def _memo(self, place: int, scope: frozenset[int], cut: frozenset[int]) -> int:
