@@ -6,7 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
+from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw
+from fspn.model.cpt.graded import GradedLaw
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
@@ -92,9 +93,14 @@ class ModelMaker:
 
     def table(self, variable: int, given: list[int]) -> TableSplit:
         sizes = tuple(self.sizes[v] for v in given)
-        levels = []
-        if self.rng.random() < 0.3:
+        levels: list[BackoffLevel] = []
+        kind = self.rng.random()
+        if kind < 0.3:
             levels.append(self.offset(variable, given))
+        elif kind < 0.5:
+            levels.append(self.graded(variable, given))
+            if self.rng.random() < 0.5:
+                levels.append(self.counts(variable, sizes))
         else:
             widths = sorted({int(self.rng.integers(1, len(given) + 1)), len(given)})
             levels += [self.counts(variable, sizes[:width]) for width in widths]
@@ -120,6 +126,15 @@ class ModelMaker:
             np.array([-1, 0, 2]),
             self.rng.dirichlet(np.ones(3)),
             0.05,
+        )
+
+    def graded(self, variable: int, given: list[int]) -> GradedLaw:
+        sizes = [self.sizes[v] for v in given]
+        return GradedLaw(
+            tuple(self.rng.normal(size=size) for size in sizes),
+            self.rng.normal(size=int(np.prod(sizes)) * int(self.rng.integers(2))),
+            np.cumsum(self.rng.uniform(0.2, 2.0, size=self.sizes[variable] - 1)),
+            float(self.rng.choice([0.0, 0.1])),
         )
 
     def events(self, n: int) -> Events:

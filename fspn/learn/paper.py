@@ -47,6 +47,7 @@ class Settings:
         max_parents: At most so many parents per variable in tables.
         max_cells: At most so many cells in an intermediate result of a query on tables.
         offsets: Whether a table may be an integer combination of its parents plus noise.
+        graded: Whether the location of an ordered variable may follow its parents by a law.
     """
 
     tau_low: float
@@ -62,6 +63,7 @@ class Settings:
     max_parents: int
     max_cells: int
     offsets: bool
+    graded: bool
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,7 @@ class Learner:
             self.rng,
             left if len(given) else None,
             self.settings.offsets,
+            self.settings.graded,
         )
         self.report(data.n_rows * len(high))
         return node if len(given) or left is None else product_of([left, node])
