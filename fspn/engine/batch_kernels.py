@@ -30,10 +30,9 @@ def new_workspace(m, depth):
     """
     n_frames, n_sides, k = depth[0], depth[1], depth[2]
     n_stack = n_frames * FRAME
-    n_own = n_stack + n_sides + 2 * m + FIRST_ENTRY
+    n_own = n_stack + n_sides + FIRST_ENTRY
     words = np.empty(n_own + state_words(k) + dense_state_words(k), dtype=np.int64)
     partial = np.empty((n_frames, 2))
-    column = words[n_stack + n_sides : n_stack + n_sides + 2 * m].reshape((2, m))
     states = words[n_own:]
     no_words, no_numbers = words[:0], partial.reshape(2 * n_frames)[:0]
     tree = Workspace(
@@ -49,7 +48,8 @@ def new_workspace(m, depth):
     )
     if depth[4] >= 0:
         return tree, new_room(m, depth[5]), depth
-    room = (no_words, no_words, no_numbers, partial[:0], column[:0], column[:0], column)
+    no_rows = words[:0].reshape((0, FRAME))
+    room = (no_words, no_words, no_numbers, partial[:0], no_rows, no_rows, no_words)
     return tree, room, depth
 
 
