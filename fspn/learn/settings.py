@@ -41,6 +41,7 @@ class Preset:
         bins: Whether reals and columns of many values are handled in cells.
         offsets: Whether laws of integers exist at all.
         graded: Whether laws of ordered codes do.
+        trees: Whether decision trees do.
         foreign: The parameters that are not the preset's, each with what it is there for.
     """
 
@@ -53,6 +54,7 @@ class Preset:
     bins: bool
     offsets: bool
     graded: bool
+    trees: bool
     foreign: Mapping[str, str]
 
 
@@ -68,6 +70,7 @@ PRESETS = {
         bins=True,
         offsets=True,
         graded=True,
+        trees=True,
         foreign={},
     ),
     "paper": Preset(
@@ -80,6 +83,7 @@ PRESETS = {
         bins=False,
         offsets=False,
         graded=False,
+        trees=False,
         foreign={
             "max_parents": "bounds the tables",
             "max_cells": "bounds the width of the tables",
@@ -112,7 +116,7 @@ def check_params(params: Mapping[str, Any]) -> None:
         raise ValueError(
             f"kinds={params['kinds']!r} must be a dictionary {{column: kind}} (or None)"
         )
-    for name in ("offsets", "graded", "verbose"):
+    for name in ("offsets", "graded", "trees", "verbose"):
         if not isinstance(params[name], bool | np.bool_ | int):
             raise ValueError(f"{name}={params[name]!r} must be True or False")
     _whole("n_jobs", params["n_jobs"], 1)
@@ -152,6 +156,7 @@ def resolve(params: Mapping[str, Any], n_rows: int, seed: int) -> Settings:
         max_cells=_whole_or("max_cells", params["max_cells"], MAX_CELLS),
         offsets=preset.offsets and bool(params["offsets"]),
         graded=preset.graded and bool(params["graded"]),
+        trees=preset.trees and bool(params["trees"]),
     )
 
 
