@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from baselines.base import SCORE, DensityModel, FitTimeout
 from experiments.measures.divergence import log_likelihood
@@ -84,6 +84,15 @@ def open_grid(
         for key, values in grid.items()
         if key not in fixed
     }
+
+
+class SearchOptions(TypedDict, total=False):
+    """The keywords of `search`, described there."""
+
+    max_settings: int | None
+    limit_seconds: float | None
+    turn: Callable[[], Any]
+    report: Callable[[Trial], None]
 
 
 def search(

@@ -113,7 +113,7 @@ class LocalScores:
         return self._singles[child, parent]
 
     def _binary_row(self, child: int, ones_together: np.ndarray) -> list[float]:
-        """The same of all parents at once, where all variables have two values."""
+        """The scores of all parents at once, where all variables have two values."""
         if child not in self._binary_singles:
             gains = _binary_gains(
                 child, ones_together, self.table.n_rows, self._marginal[child], self.alpha
@@ -143,7 +143,7 @@ class LocalScores:
         return float(_gain(rows, cells.counts, base, self._room, self.alpha))
 
     def _sparse_rows(self, cells: ParentCells, child: int, first: int) -> np.ndarray:
-        """The same as the kernel of dense tables, looked up by key."""
+        """What the kernel of dense tables computes, looked up by key."""
         size, n_first = self.table.sizes[child], self.table.sizes[first]
         below = self.counts.count((first, child)).ordered()
         at = cells.rows % n_first

@@ -157,7 +157,7 @@ class LinearLaw:
 
     @cached_property
     def rows(self) -> Rows:
-        """The same law, written out for every configuration of the parents."""
+        """The law, written out for every configuration of the parents."""
         keys = np.arange(int(np.prod(self.sizes)), dtype=np.int64)
         centre = self.centre(np.column_stack(np.unravel_index(keys, self.sizes)))
         codes, inside = self._codes(centre)

@@ -35,6 +35,6 @@ def row_keys(parents: list[np.ndarray], sizes: tuple[int, ...]) -> np.ndarray:
 
 
 def shrink(integers: np.ndarray) -> np.ndarray:
-    """The same non-negative integers in the smallest type that holds them."""
+    """Non-negative integers in the smallest type that holds them."""
     top = int(integers.max(initial=0))
     return integers.astype(np.min_scalar_type(top) if top < 2**32 else np.int64)
