@@ -119,6 +119,25 @@ def spread(s, small, n, first, links, places, vectors):
 
 
 @kernel()
+def times_projected(s, small, n, first, links, answers, places, vectors):
+    """Multiply the answer below the top one by it, the top one being over a projection.
+
+    Returns False where there is no room.
+    """
+    mine, other = places[VECTOR, s], places[VECTOR, s - 1]
+    if mine < 0 or other < 0:
+        if not spread(s, small, n, first, links, places, vectors):
+            return False
+        times(s, n, answers, places, vectors)
+        return True
+    answers[s - 1, SCALE] += answers[s, SCALE]
+    scale_by(answers, s - 1, answers[s, FACTOR])
+    for e in range(n):
+        vectors[other + e] *= vectors[mine + links[first + e]]
+    return True
+
+
+@kernel()
 def _collect(s, first, last, base, factor, links, places, vectors):
     """Add p_i q_i over the pairs of some regions; p is the top answer, q the one below the sum."""
     total, p, q = places[VECTOR, s - 1], places[VECTOR, s], places[VECTOR, s - 2]

@@ -137,18 +137,23 @@ class _Instructions:
                 weight = self.ints[node + SUM_NODE.weights] + i
                 self.code += to.AddInstruction(to.ADD, weight)
         elif kind == MEMO:
-            self.code += to.ProjectInstruction(to.PROJECT, self._mask(self._scope(node)))
-            self.value(self.ints[node + MEMO_NODE.child])
+            self._projected(node)
             self.code.append(to.UNPROJECT)
         else:
             self._factorize(node)
+
+    def _projected(self, memo: int) -> None:
+        """Put the answer of the node behind a memo on the stack, one per question that differs."""
+        self.code += to.ProjectInstruction(to.PROJECT, self._mask(self._scope(memo)))
+        self.value(self.ints[memo + MEMO_NODE.child])
 
     def _factor(self, node: int) -> None:
         """Multiply the answer on top of the stack by a node's."""
         kind = self.ints[node]
         if kind == UNI_LEAF:
-            span = self._span_at.get(self.ints[node + LEAF.variable], -1)
-            self.code += to.LeafInstruction(to.LEAF_MASS, node, span)
+            v = self.ints[node + LEAF.variable]
+            mask = self._mask([v]) if v in self.spans else -1
+            self.code += to.LeafInstruction(to.LEAF_MASS, node, mask, self._span_at.get(v, -1))
         elif kind == JOINT:
             start = self.ints[node + JOINT_NODE.variables]
             variables = self.ints[start : start + self.ints[node + JOINT_NODE.n_variables]]
@@ -160,8 +165,11 @@ class _Instructions:
         else:
             skip = to.SkipInstruction(to.SKIP, node, self._mask(self._scope(node)), -1)
             target = self._jump(skip)
-            self.value(node)
-            self.code.append(to.MUL)
+            if kind == MEMO:
+                self._projected(node)
+            else:
+                self.value(node)
+            self.code.append(to.MUL_PROJECTED if kind == MEMO else to.MUL)
             self._land(target)
 
     def _factorize(self, node: int) -> None:

@@ -35,6 +35,7 @@ from fspn.engine.answer_kernels import (
     scale_by,
     spread,
     times,
+    times_projected,
     vector_of,
 )
 from fspn.engine.context_kernels import (
@@ -67,6 +68,7 @@ from fspn.engine.region_program import (
     LEAF_MASS,
     LEAF_STEP,
     MUL,
+    MUL_PROJECTED,
     PLAN,
     PROJECT,
     PROJECT_STEP,
@@ -87,6 +89,8 @@ from fspn.engine.tree_kernels import joint_mass, range_mass, scope_constrained
 # system for it every time, which would clear all of it.
 ARENA_WORDS, LINK_WORDS, VECTOR_WORDS = 1 << 21, 1 << 19, 1 << 18
 NO_ROOM = np.nan
+# So many sub-events are asked of a leaf one by one.
+FEW = 8
 
 
 @compiled()
@@ -106,43 +110,42 @@ def new_room(n_variables, n_slots):
 
 @kernel()
 def _leaf(
-    code,
-    ints,
-    n_words,
-    numbers,
-    lo,
-    hi,
-    w,
-    weights,
-    sizes,
-    arena,
-    context,
-    s,
-    answers,
-    places,
-    vectors,
-):
-    """Multiply the top answer by the masses of a leaf; False where there is no room."""
+    code, ints, n_words, numbers, lo, hi, w, weights, sizes, arena, links, context, seen,
+    s, answers, places, vectors,
+):  # fmt: skip
+    """Multiply the top answer by the masses of a leaf; False where there is no room.
+
+    ``seen`` is the context as the leaf's variable sees it.
+    """
     leaf, span = ints[code + LEAF_STEP.leaf], ints[code + LEAF_STEP.span]
     v, pmf = ints[leaf + LEAF.variable], ints[leaf + LEAF.pmf]
     cumulative = ints[leaf + LEAF.cumulative]
-    low, high = lo[v], hi[v]
+    low, high, n_seen, varies = lo[v], hi[v], 1, False
+    word, shift, bits = 0, 0, 0
     if span >= 0:
         word, shift, bits = ints[span + SPAN.word], ints[span + SPAN.shift], ints[span + SPAN.bits]
-        side = rows_of(context, n_words) + word
-        varies = arena[context + CONTEXT.varies + word]
-        if low_of(varies, shift, 2 * bits) != 0:
-            n = arena[context + CONTEXT.size]
-            place = vector_of(places, s, n, vectors)
-            for e in range(n if place >= 0 else 0):
-                low, high = low_of(arena[side], shift, bits), high_of(arena[side], shift, bits)
-                mass = range_mass(pmf, cumulative, low, high, w[v], weights, numbers)
-                vectors[place + e] *= mass
-                side += n_words
-            return place >= 0
+        n_seen = arena[seen + CONTEXT.size]
+        varies = low_of(arena[seen + CONTEXT.varies + word], shift, 2 * bits) != 0
+    if not varies:
+        if span >= 0:
+            side = arena[rows_of(seen, n_words) + word]
+            low, high = low_of(side, shift, bits), high_of(side, shift, bits)
+        if low > 0 or high < sizes[v] - 1 or w[v] >= 0:
+            scale_by(answers, s, range_mass(pmf, cumulative, low, high, w[v], weights, numbers))
+        return True
+    n = arena[context + CONTEXT.size]
+    place, masses = vector_of(places, s, n, vectors), filled(s, places)
+    if place < 0 or masses + n_seen > len(vectors):
+        return False
+    side = rows_of(seen, n_words) + word
+    for e in range(n_seen):
         low, high = low_of(arena[side], shift, bits), high_of(arena[side], shift, bits)
-    if low > 0 or high < sizes[v] - 1 or w[v] >= 0:
-        scale_by(answers, s, range_mass(pmf, cumulative, low, high, w[v], weights, numbers))
+        mass = range_mass(pmf, cumulative, low, high, w[v], weights, numbers)
+        vectors[masses + e] = mass
+        side += n_words
+    for e in range(n):
+        shown = e if seen == context else links[arena[seen + CONTEXT.links] + e]
+        vectors[place + e] *= vectors[masses + shown]
     return True
 
 
@@ -235,9 +238,20 @@ def run_regions(
         op = ints[code]
         n = arena[context + CONTEXT.size]
         if op == LEAF_MASS:
+            seen, mask = context, ints[code + LEAF_STEP.mask]
+            if (
+                mask >= 0
+                and n > FEW
+                and meets(context + CONTEXT.varies, mask, n_words, arena, ints)
+            ):
+                seen, top, n_links = project(
+                    mask, ints, n_words, context, top, arena, links, n_links
+                )
+                if seen < 0:
+                    return NO_ROOM
             if not _leaf(
-                code, ints, n_words, numbers, lo, hi, w, weights, sizes, arena, context,
-                s, answers, places, vectors,
+                code, ints, n_words, numbers, lo, hi, w, weights, sizes, arena, links, context,
+                seen, s, answers, places, vectors,
             ):  # fmt: skip
                 return NO_ROOM
             code += len(LEAF_STEP)
@@ -286,6 +300,20 @@ def run_regions(
                 all_n = arena[context + CONTEXT.size]
                 if not spread(s, n, all_n, frame[FRAME.links], links, places, vectors):
                     return NO_ROOM
+            code += len(ALONE)
+        elif op == MUL_PROJECTED:
+            depth -= 1
+            frame = frames[depth]
+            if context == frame[FRAME.context]:
+                times(s, n, answers, places, vectors)
+            else:
+                context = frame[FRAME.context]
+                all_n = arena[context + CONTEXT.size]
+                if not times_projected(
+                    s, n, all_n, frame[FRAME.links], links, answers, places, vectors
+                ):
+                    return NO_ROOM
+            s -= 1
             code += len(ALONE)
         elif op == REGIONS:
             frame = frames[depth]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from fspn.engine.program import offsets
 
 BEGIN, LEAF_MASS, JOINT_MASS, MUL, SKIP, SUM_BEGIN, ADD, PROJECT, UNPROJECT = range(9)
-REGIONS, RIGHT, GROUP, COLLECT, END, STOP = range(9, 15)
+REGIONS, RIGHT, GROUP, COLLECT, END, STOP, MUL_PROJECTED = range(9, 16)
 
 WORD_BITS = 62
 """Bits of a word in use; the others would make it negative."""
@@ -62,10 +62,11 @@ class Instruction(NamedTuple):
 
 
 class LeafInstruction(NamedTuple):
-    """Multiply the top answer by a uni-leaf's; the span of its variable, or -1."""
+    """Multiply the top answer by a uni-leaf's; the mask and span of its variable, or -1."""
 
     op: int
     leaf: int
+    mask: int
     span: int
 
 
