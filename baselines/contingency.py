@@ -1,18 +1,10 @@
-"""Contingency tables of column pairs: the sufficient statistics of Chow-Liu and of discrete RDC."""
+"""Mutual information of column pairs from their contingency tables."""
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-
-@numba.njit(cache=True, nogil=True)
-def pair_table(left: np.ndarray, right: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Counts of (left, right) codes, shape (rows, columns)."""
-    counts = np.zeros((rows, columns))
-    for k in range(len(left)):
-        counts[left[k], right[k]] += 1.0
-    return counts
+from fspn.learn.network.counting import contingency
 
 
 def mutual_information(counts: np.ndarray) -> float:
@@ -32,7 +24,7 @@ def pairwise_mutual_information(codes: np.ndarray, cards: np.ndarray) -> np.ndar
     information = np.zeros((m, m))
     for i in range(m):
         for j in range(i):
-            counts = pair_table(columns[i], columns[j], int(cards[i]), int(cards[j]))
+            counts = contingency(columns[i], columns[j], int(cards[i]), int(cards[j]))
             information[i, j] = information[j, i] = mutual_information(counts)
     return information
 

@@ -14,8 +14,8 @@ from fspn.ask.describe import Description, describe
 from fspn.ask.questions import AllQuestions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
-from fspn.learn.fit import learn_model, plain_params, row_codes
-from fspn.learn.settings import preset_of, thresholds_of
+from fspn.learn.fit import learn_model, row_codes, storable
+from fspn.learn.parameters import Parameters, thresholds_of
 from fspn.model.counting import Census, census
 from fspn.model.nodes import Node, count_parameters
 from fspn.model.size import size_bytes
@@ -30,7 +30,8 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
 
     .. math:: \Pr(X) = \Pr(W) \cdot \Pr(H \mid W)
 
-    for highly correlated variables H, products and sums for the rest (Wu, Zhu et al.).
+    for highly correlated variables H, products and sums for the rest (Wu, Zhu et al.). ``fit``
+    refuses a parameter that would do nothing, and says which preset or other setting uses it.
 
     Arguments:
         tau_low: Below this dependence two columns count as independent. None = the preset's.
@@ -59,6 +60,9 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
             with too few rows); None = chosen by evidence and held-out rows.
         offsets: Whether a table may be an integer combination of its parents plus noise; never
             in the paper's preset.
+        graded: Whether the location of an ordered column may follow its parents by a law of a few
+            parameters; never in the paper's preset.
+        trees: Whether a table may be a decision tree over its parents; never in the paper's preset.
         kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"boolean"``,
             ``"continuous"``, ``"mixed"``, ``"datetime"``) where its type does not tell.
         n_jobs: Threads that share a batch of queries.
@@ -94,6 +98,8 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         max_bins: int | None = None,
         n_components: int | None = None,
         offsets: bool = True,
+        graded: bool = True,
+        trees: bool = True,
         kinds: Mapping[Hashable, Any] | None = None,
         n_jobs: int = 1,
         random_state: Any = 0,
@@ -116,6 +122,8 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         self.max_bins = max_bins
         self.n_components = n_components
         self.offsets = offsets
+        self.graded = graded
+        self.trees = trees
         self.kinds = kinds
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -135,7 +143,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         if isinstance(y, Mapping):
             raise TypeError("the second argument of fit is y; write fit(X, domains={...})")
         table = as_table(X)
-        domain, root = learn_model(table, domains, self.get_params(deep=False))
+        domain, root = learn_model(table, domains, Parameters.of(self))
         self._adopt(domain, root, as_frame=isinstance(X, pd.DataFrame))
         self.n_rows_ = len(table)
         return self
@@ -187,6 +195,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         return tags
 
     def _build_engine(self) -> None:
+        self.__dict__.pop("_engine", None)
         try:
             program = compile_fspn(self.root_, [v.size for v in self.domain_.variables])
             self._compiled: Engine | None = Engine(program, self.domain_, self.n_jobs)
@@ -204,7 +213,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        rebuilt = ("_compiled", "_tables")
+        rebuilt = ("_compiled", "_engine", "_tables")
         return {k: v for k, v in super().__getstate__().items() if k not in rebuilt}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -214,38 +223,12 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ questions in SQL
 
-    def probability(self, event: Any = None, upper: Any = None, *, lower: Any = None) -> Any:
-        """The probability of events; also of SQL conditions, ``"age > 30 AND sex = 'F'"``.
+    def _sql_probability(self, texts: Any) -> Any:
+        from fspn.sql import probabilities, read_condition
 
-        Arguments:
-            event: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, the
-                lower sides of closed boxes, or SQL: a condition, a ``SELECT count(*)``, a list.
-            upper: The upper sides of the boxes. NaN or an infinity = no constraint.
-            lower: The lower sides by name, in place of ``event``.
-        """
-        if _is_sql(event) and upper is None and lower is None:
-            self._check_fitted()
-            from fspn.sql import probabilities, read_condition
-
-            conditions = [read_condition(text) for text in _listed(event)]
-            values = probabilities(self.domain_, conditions, self._log_probability)
-            return float(values[0]) if isinstance(event, str) else values
-        return super().probability(event, upper, lower=lower)
-
-    def conditional(self, query: Any, evidence: Any, strict: bool = False) -> Any:
-        """The probability of ``query`` given ``evidence``, in the forms of :meth:`probability`.
-
-        Boxes are given as a pair ``(lower, upper)``, SQL as two conditions. One value of a
-        continuous column is evidence by its density. Evidence of probability zero gives NaN and a
-        warning, or an error where ``strict`` is set.
-        """
-        if isinstance(query, str) and isinstance(evidence, str):
-            both, given = self.probability([f"({query}) AND ({evidence})", evidence])
-            if given > 0:
-                return float(both / given)
-            self._impossible_evidence(strict)
-            return float("nan")
-        return super().conditional(query, evidence, strict)
+        conditions = [read_condition(text) for text in _listed(texts)]
+        values = probabilities(self.domain_, conditions, self._log_probability)
+        return float(values[0]) if isinstance(texts, str) else values
 
     # ------------------------------------------------------------------ files and sizes
 
@@ -254,7 +237,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         from fspn.io.model_file import save_model
 
         self._check_fitted()
-        params = plain_params(self.get_params(deep=False))
+        params = storable(self.get_params(deep=False))
         facts = {"as_frame_": self.as_frame_, "n_rows_": self.n_rows_}
         save_model(path, self.domain_, self.root_, {**params, **facts})
 
@@ -275,8 +258,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
     @property
     def thresholds_(self) -> tuple[float, float]:
         """tau_low and tau_high as they were used."""
-        params = self.get_params(deep=False)
-        return thresholds_of(params, preset_of(params["preset"]))
+        return thresholds_of(self.preset, self.tau_low, self.tau_high)
 
     def describe(self) -> Description:
         """Kinds of nodes, parameters, columns and the strongest dependences, to be printed."""
@@ -316,13 +298,6 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
     def size_bytes_(self) -> int:
         """The size of parameters and structure; see :func:`fspn.model.size.size_bytes`."""
         return size_bytes(self.root_) + sum(v.nbytes for v in self.domain_.variables)
-
-
-def _is_sql(asked: Any) -> bool:
-    """Whether a question is one SQL text or a list of them."""
-    if isinstance(asked, list | tuple):
-        return bool(asked) and all(isinstance(each, str) for each in asked)
-    return isinstance(asked, str)
 
 
 def _listed(texts: str | Sequence[str]) -> Sequence[str]:

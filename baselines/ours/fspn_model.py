@@ -18,11 +18,14 @@ class FSPNModel(Compiled):
         tau_high: From this dependence on they count as highly correlated.
         min_rows: Slices of fewer rows are not partitioned any further.
         alpha: Strength of the smoothing.
-        max_parents: Conditioning variables per table, at most.
+        max_parents: Conditioning variables per table, at most: the study's bound for all models,
+            which holds anyway where there are no tables.
         n_components: Children of the root sum node.
         oracle: The independence oracle.
         group: How a highly correlated group is modelled.
         offsets: Whether a table may be an integer combination of its parents plus noise.
+        graded: Whether the location of an ordered column may follow its parents by a law.
+        trees: Whether a table may be a decision tree over its parents.
         split: The split method.
         multi_leaf: The family of multi-leaves.
         n_clusters: Children of a sum node.
@@ -42,20 +45,25 @@ class FSPNModel(Compiled):
         oracle: str | None = None,
         group: str | None = None,
         offsets: bool = True,
+        graded: bool = True,
+        trees: bool = True,
         split: str = "greedy",
         multi_leaf: str = "auto",
         n_clusters: int = 2,
     ) -> None:
+        has_tables = group != "split" and not (tau_high is not None and tau_high > 1)
         self.settings: dict[str, Any] = {
             "tau_low": tau_low,
             "tau_high": tau_high,
             "min_rows": min_rows,
             "alpha": alpha,
-            "max_parents": max_parents,
+            "max_parents": max_parents if has_tables else None,
             "n_components": n_components,
             "oracle": oracle,
             "group": group,
             "offsets": offsets,
+            "graded": graded,
+            "trees": trees,
             "split": split,
             "multi_leaf": multi_leaf,
             "n_clusters": n_clusters,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from baselines.spgm.graph import PRODUCT, SUM, VARIABLE, Graph
-from baselines.trees.kernels import spanning_tree
+from fspn.learn.spanning_tree import spanning_tree
 
 LONGEST_LOOP = 60
 Key = tuple[str, int, int]

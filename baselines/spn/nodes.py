@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from baselines.trees.information import pair_information
-from baselines.trees.kernels import spanning_tree
+from fspn.learn.spanning_tree import spanning_tree
 
 STRUCTURE_ROWS = 1.0
 """Rows that are spread evenly over the cells of a pair when a tree is chosen."""

@@ -1,4 +1,4 @@
-"""Loops over rows, columns and trees, compiled: spanning tree, counts, scores, box queries.
+"""Loops over rows, columns and trees, compiled: counts, scores, box queries.
 
 `parents[k, i]` is the parent of column i in tree k, -1 for a root; `order[k]` has parents before
 their children; `tables[k, i, u, x]` is Pr(x | u) (or its logarithm, or a count), u = 0 for a root.
@@ -12,31 +12,6 @@ import numpy as np
 from numba import njit
 
 TINY = 1e-150
-
-
-@njit(cache=True)
-def spanning_tree(weights: Any) -> Any:
-    """Parents and a top-down order of the maximum spanning tree (Prim); column 0 is the root."""
-    m = len(weights)
-    parents = np.full(m, -1, dtype=np.int32)
-    order = np.zeros(m, dtype=np.int32)
-    best = weights[0].copy()
-    nearest = np.zeros(m, dtype=np.int32)
-    inside = np.zeros(m, dtype=np.bool_)
-    inside[0] = True
-    for step in range(1, m):
-        new = -1
-        for i in range(m):
-            if not inside[i] and (new < 0 or best[i] > best[new]):
-                new = i
-        inside[new] = True
-        parents[new] = nearest[new]
-        order[step] = new
-        for i in range(m):
-            if not inside[i] and weights[new, i] > best[i]:
-                best[i] = weights[new, i]
-                nearest[i] = new
-    return parents, order
 
 
 @njit(cache=True)

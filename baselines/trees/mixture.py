@@ -15,7 +15,8 @@ from baselines.base import Footprint
 from baselines.distinct import compact
 from baselines.log_boxes import LogBoxes
 from baselines.trees.counts import PairCounts
-from baselines.trees.kernels import edge_counts, log_boxes, log_scores, spanning_tree
+from baselines.trees.kernels import edge_counts, log_boxes, log_scores
+from fspn.learn.spanning_tree import spanning_tree
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class MixtureOfTrees(TreeMixture):
         return seen.plus(seen.uniform(), self.alpha).times(self._scale(rows))
 
     def _smoothing(self, rows: Rows, edges: Edges) -> np.ndarray:
-        """The same on the edges of each tree."""
+        """The scaled counts of the whole table on the edges of each tree."""
         weights = np.repeat(rows.weights[:, None], len(edges.parents), axis=1)
         counts = edges.count(rows.codes, weights) + self.alpha * edges.uniform()
         return counts * self._scale(rows)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
+from experiments.measures.timing import no_garbage_collection
 
 Pass = Callable[[], np.ndarray]
 """Runs once; returns seconds per item (one item per query, or a single one)."""
@@ -45,7 +45,7 @@ class Spread:
         return cls(float(median), float(low), float(high), len(values))
 
     def scaled(self, factor: float) -> Spread:
-        """The same in another unit."""
+        """The spread in another unit."""
         return Spread(self.median * factor, self.low * factor, self.high * factor, self.rounds)
 
 
@@ -80,14 +80,3 @@ def seconds_of(call: Callable[[], object]) -> float:
 def whole(call: Callable[[], object]) -> Pass:
     """A pass of one item."""
     return lambda: np.array([seconds_of(call)])
-
-
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """Collect now and not while measuring."""
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

@@ -55,7 +55,7 @@ def measure(model: DensityModel, workload: Workload, config: TimingConfig) -> La
     targets = [query.target for query in workload.queries]
     evidence = [query.evidence for query in workload.queries]
     pairs = [([q], [e]) for q, e in zip(targets, evidence, strict=True)]
-    with one_thread(), _no_garbage_collection():
+    with one_thread(), no_garbage_collection():
         for q, e in pairs[:WARM_QUERIES]:
             model.conditional(q, e)
         single = _passes(lambda: _one_by_one(model, pairs), config)
@@ -101,7 +101,8 @@ def _limit(library: str) -> Callable[[], Any] | None:
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
+    """Collect now and not while measuring."""
     gc.collect()
     gc.disable()
     try:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from hydra.utils import get_class
 
@@ -15,7 +15,15 @@ from baselines.base import DensityModel
 from baselines.estimators.base import Absent, Estimator, Unavailable
 from experiments.measures.timing import one_thread
 from experiments.study.config import ConfigError, JobConfig
-from experiments.study.search import Params, SearchResult, Trial, search, settings, time_limit
+from experiments.study.search import (
+    Params,
+    SearchOptions,
+    SearchResult,
+    Trial,
+    search,
+    settings,
+    time_limit,
+)
 from experiments.study.stop import stops_the_job
 from experiments.types import Dataset
 
@@ -44,11 +52,7 @@ def search_and_refit(
     grid: Mapping[str, Sequence[Any]],
     dataset: Dataset,
     seed: int,
-    *,
-    max_settings: int | None = None,
-    limit_seconds: float | None = None,
-    turn: Callable[[], Any] = nullcontext,
-    report: Callable[[Trial], None] = lambda trial: None,
+    **options: Unpack[SearchOptions],
 ) -> SearchResult:
     """The setting that is best on held-out rows, learned once more from the whole table.
 
@@ -59,29 +63,20 @@ def search_and_refit(
     best: dict[str, Any] = {key: values[0] for key, values in grid.items()}
     score = float("nan")
     if len(settings(grid)) > 1:
-        found = search(
-            build,
-            grid,
-            held_out(dataset),
-            seed,
-            max_settings=max_settings,
-            limit_seconds=limit_seconds,
-            turn=turn,
-            report=report,
-        )
+        found = search(build, grid, held_out(dataset), seed, **options)
         trials, best, score = found.trials, found.best.params, found.best.valid_ll
     started = time.perf_counter()
-    with turn(), one_thread():
+    with options.get("turn", nullcontext)(), one_thread():
         model = cast(Estimator, build(best))
         try:
-            seconds = _fit(build, model, dataset, seed, limit_seconds)
+            seconds = _fit(build, model, dataset, seed, options.get("limit_seconds"))
         except Unavailable as gap:
             log.warning("%s is left out: %s", model.name, gap)
             model, seconds = Absent(model.name, str(gap)), float("nan")
     spent = time.perf_counter() - started
     last = Trial(len(trials), best, "ok", "", score, seconds, spent)
-    if not trials:
-        report(last)
+    if not trials and "report" in options:
+        options["report"](last)
     return SearchResult(cast(DensityModel, model), last, (*trials, last))
 
 

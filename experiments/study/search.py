@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from baselines.base import SCORE, DensityModel, FitTimeout
 from experiments.measures.divergence import log_likelihood
@@ -79,11 +79,22 @@ def open_grid(
     {'tau_high': [0.7], 'alpha': [1, 2]}
     """
     given = {key: params.get(key) for key in fixed}
+    # What was given may contradict itself; the check of the settings says so.
+    asked = _in_order(given)
     return {
-        key: [value for value in values if _in_order({**given, key: value})]
+        key: [value for value in values if not asked or _in_order({**given, key: value})]
         for key, values in grid.items()
         if key not in fixed
     }
+
+
+class SearchOptions(TypedDict, total=False):
+    """The keywords of `search`, described there."""
+
+    max_settings: int | None
+    limit_seconds: float | None
+    turn: Callable[[], Any]
+    report: Callable[[Trial], None]
 
 
 def search(

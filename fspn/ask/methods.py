@@ -37,6 +37,21 @@ MISSING_CELLS = ("auto", "state", "sum_out")
 Answers = tuple[np.ndarray, bool, bool]
 
 
+class ReadyEngine:
+    """The compiled model; None where it cannot be compiled or its kernels are not yet.
+
+    Once ready it becomes an attribute of the instance, which is found before this descriptor: a
+    property would take as long as a tenth of a short question each time.
+    """
+
+    def __get__(self, model: Questions, owner: type) -> Engine | None:
+        engine = model._compiled
+        if engine is None or not engine.is_ready:
+            return None
+        model.__dict__["_engine"] = engine
+        return engine
+
+
 class Questions:
     """The questions of :class:`fspn.FSPN`, once it has a domain, a root and perhaps an engine."""
 
@@ -45,20 +60,16 @@ class Questions:
     as_frame_: bool
     _compiled: Engine | None
 
-    @property
-    def _engine(self) -> Engine | None:
-        """The compiled model; None where it cannot be compiled or its kernels are not yet."""
-        engine = self._compiled
-        return engine if engine is None or engine.was_ready or engine.is_ready else None
+    _engine = ReadyEngine()
 
     def probability(self, event: Any = None, upper: Any = None, *, lower: Any = None) -> Any:
-        """The probability of events.
+        """The probability of events; also of SQL conditions, ``"age > 30 AND sex = 'F'"``.
 
         Arguments:
             event: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, or
                 the lower sides of closed boxes, an array of shape (n, m) or (m,). None asks for
                 missing values, ``fspn.NOT_MISSING`` for all others; a value or a range never
-                holds missing ones.
+                holds missing ones. Or SQL: a condition, a ``SELECT count(*)``, a list of them.
             upper: The upper sides of the boxes. NaN or an infinity = no constraint.
             lower: The lower sides by name, in place of ``event``.
         """
@@ -70,6 +81,8 @@ class Questions:
             logs = engine.box_log_probability(low, high)
             values = np.exp(logs, out=logs)
             return float(values[0]) if single else values
+        if upper is None and _is_sql(lower):
+            return self._sql_probability(lower)
         events, single = self._events(lower if upper is None else (lower, upper))
         values = np.exp(self._log_probability(events))
         return float(values[0]) if single else values
@@ -77,21 +90,22 @@ class Questions:
     def conditional(self, query: Any, evidence: Any, strict: bool = False) -> Any:
         """The probability of ``query`` given ``evidence``, in the forms of :meth:`probability`.
 
-        Boxes are given as a pair ``(lower, upper)``. One value of a continuous column is evidence
-        by its density. Evidence of probability zero gives NaN and a warning, or an error where
-        ``strict`` is set.
+        Boxes are given as a pair ``(lower, upper)``, SQL as two conditions. One value of a
+        continuous column is evidence by its density. Evidence of probability zero gives NaN and a
+        warning, or an error where ``strict`` is set.
         """
         self._check_fitted()
         values, single, impossible = (
-            self._box_conditional(query, evidence)
-            or self._plain_conditional(query, evidence)
+            self._plain_conditional(query, evidence)
+            or self._box_conditional(query, evidence)
+            or self._sql_conditional(query, evidence)
             or self._any_conditional(query, evidence)
         )
         if impossible:
             self._impossible_evidence(strict)
         return float(values[0]) if single else values
 
-    # Three ways to the answers; the two short ones return None where they do not apply.
+    # Four ways to the answers; all but the last return None where they do not apply.
 
     def _box_conditional(self, query: Any, evidence: Any) -> Answers | None:
         """Pairs of arrays (lower, upper): both events of a question in one pass."""
@@ -112,7 +126,8 @@ class Questions:
 
     def _plain_conditional(self, query: Any, evidence: Any) -> Answers | None:
         """Dictionaries of plain values (a pair, or lists of them), without a detour over events."""
-        if self._engine is None:
+        engine = self._engine
+        if engine is None:
             return None
         single = type(query) is dict and type(evidence) is dict
         if single:
@@ -120,8 +135,19 @@ class Questions:
         pairs = plain_pairs(self.domain_, query, evidence)
         if pairs is None:
             return None
-        values, impossible = self._engine.conditionals(pairs, max(len(query), len(evidence)))
+        values, impossible = engine.conditionals(pairs, max(len(query), len(evidence)))
         return values, single, impossible
+
+    def _sql_conditional(self, query: Any, evidence: Any) -> Answers | None:
+        """Two conditions in SQL."""
+        if not (isinstance(query, str) and isinstance(evidence, str)):
+            return None
+        both, given = self._sql_probability([f"({query}) AND ({evidence})", evidence])
+        return np.array([both / given if given > 0 else np.nan]), True, not given > 0
+
+    def _sql_probability(self, texts: Any) -> Any:
+        """The probabilities of conditions in SQL; the estimator knows how to read them."""
+        raise NotImplementedError
 
     def _any_conditional(self, query: Any, evidence: Any) -> Answers:
         """Whatever can be asked."""
@@ -344,6 +370,13 @@ def _plain(side: Any, dtype: Any) -> np.ndarray:
     """An array that the kernels take as it is; others would be compiled for anew."""
     array = np.asarray(side, dtype=dtype)
     return array if array.flags.carray else array.copy(order="C")
+
+
+def _is_sql(asked: Any) -> bool:
+    """Whether a question is one SQL text or a list of them."""
+    if isinstance(asked, list | tuple):
+        return bool(asked) and all(isinstance(each, str) for each in asked)
+    return isinstance(asked, str)
 
 
 def _ratio(both: np.ndarray, given: np.ndarray, single: bool) -> Answers:

@@ -67,7 +67,7 @@ def plain_pairs(domain: Domain, asked: Any, given: Any) -> np.ndarray | None:
         n = max(len(asked), len(given))
         asked, given = (side * n if len(side) == 1 else side for side in (asked, given))
     found: list[int] = []
-    known = domain.plain
+    known = domain.value_codes
     for question, evidence in zip(asked, given, strict=True):
         if not (_is_mapping(question) and _is_mapping(evidence)):
             return None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError
 from typing import Any
 
 import numpy as np
 
 from fspn.model.cpt.full import FullTable
+from fspn.model.graph import topological_order
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.nodes import Factorize, Node, Product, TableSplit, UniLeaf
 from fspn.schema.domain import Domain, Variable
@@ -63,21 +66,14 @@ class BayesNet:
             raise ValueError(f"{name!r}: its row given {given} sums to {sums[worst]:g}, not 1")
 
     def _check_acyclic(self) -> None:
-        waiting = _count_children(self.parents)
-        ready = [v for v, count in enumerate(waiting) if count == 0]
-        removed = 0
-        while ready:
-            removed += 1
-            for p in self.parents[ready.pop()]:
-                waiting[p] -= 1
-                if waiting[p] == 0:
-                    ready.append(p)
-        if removed < len(self.names):
-            cycle = [name for name, count in zip(self.names, waiting, strict=True) if count]
-            raise ValueError(f"the arcs among {cycle} form a cycle")
+        try:
+            topological_order(self.parents)
+        except CycleError as error:
+            cycle = [self.names[v] for v in sorted(set(error.args[1]))]
+            raise ValueError(f"the arcs among {cycle} form a cycle") from error
 
     def renamed(self, names: Sequence[Hashable] | None) -> BayesNet:
-        """The same network with other names (None: as it is)."""
+        """The network with other names (None: as it is)."""
         return self if names is None else replace(self, names=tuple(names))
 
 
@@ -126,7 +122,7 @@ def network_nodes(network: BayesNet) -> tuple[Domain, Node]:
 
 def _plan(parents: Sequence[tuple[int, ...]]) -> list[tuple[int, int]]:
     """The recursion of BN-to-FSPN, parents first: (-1, number of parts) or (variable, 1)."""
-    waiting = _count_children(parents)
+    waiting = Counter(p for own in parents for p in own)
     pending = [set(range(len(parents)))]
     plan: list[tuple[int, int]] = []
     connected = False
@@ -147,14 +143,6 @@ def _plan(parents: Sequence[tuple[int, ...]]) -> list[tuple[int, int]]:
             variables.discard(last)
             pending.append(variables)
     return plan
-
-
-def _count_children(parents: Sequence[tuple[int, ...]]) -> list[int]:
-    counts = [0] * len(parents)
-    for own in parents:
-        for p in own:
-            counts[p] += 1
-    return counts
 
 
 def _components(variables: set[int], parents: Sequence[tuple[int, ...]]) -> list[set[int]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fspn.model.dispatch import ByKind
 from fspn.model.nodes import (
     Factorize,
     MultiLeaf,
@@ -22,10 +23,11 @@ from fspn.model.nodes import (
     Sum,
     TableSplit,
     UniLeaf,
+    table_of,
     walk,
 )
 from fspn.schema.domain import Domain
-from fspn.schema.events import Cell, Codes, Interval, Region
+from fspn.schema.events import Codes, Interval, Region, Side
 
 KINDS = {
     Factorize: "factorize",
@@ -36,6 +38,14 @@ KINDS = {
     UniLeaf: "uni-leaf",
     MultiLeaf: "multi-leaf",
 }
+LINES: ByKind[list[str]] = ByKind(
+    "drawing",
+    {
+        **dict.fromkeys((UniLeaf, MultiLeaf), lambda leaf: [leaf.dist.summary()]),
+        TableSplit: lambda table: [f"{table.n_parameters} parameters"],
+        **dict.fromkeys((Factorize, Sum, Product, Split), lambda _: []),
+    },
+)
 MAX_NAMES = 4
 MAX_LINES = 8
 MAX_BRANCHES = 8
@@ -104,16 +114,14 @@ class _Maker:
             more = [f"... and {len(lines) - MAX_LINES} more"] if len(lines) > MAX_LINES else []
             title = f"{len(chain)} factorize nodes with tables"
             return Card("chain", title, lines[:MAX_LINES] + more, edge)
-        return Card(KINDS[type(node)], self._title(node), self._lines(node), edge)
+        return Card(KINDS[type(node)], self._title(node), LINES(node), edge)
 
     def _chain(self, node: Node) -> list[TableSplit]:
         """The tables of nested factorize nodes, where they are to be summarised."""
         tables: list[TableSplit] = []
-        while self.summarise and isinstance(node, Factorize):
-            if not isinstance(node.right, TableSplit):
-                break
-            tables.append(node.right)
-            node = node.left
+        while self.summarise and (table := table_of(node)) is not None:
+            tables.append(table)
+            node = node.children[0]
         return tables
 
     def parts(self, node: Node) -> list[tuple[Card, Node | None]]:
@@ -121,8 +129,7 @@ class _Maker:
         chain = self._chain(node)
         if len(chain) > 2:
             for _ in chain:
-                assert isinstance(node, Factorize)
-                node = node.left
+                node = node.children[0]
             return [(self.card(node, ""), node)]
         children = list(zip(node.children, self._edges(node), strict=True))
         if self.summarise:
@@ -150,28 +157,17 @@ class _Maker:
         return f"X{variable + 1}" if self._domain is None else str(self._domain[variable].name)
 
     def _names(self, variables: Sequence[int]) -> str:
-        names = [_short(self._name(v), 14) for v in variables[:MAX_NAMES]]
+        names = [_truncated(self._name(v), 14) for v in variables[:MAX_NAMES]]
         more = [f"+{len(variables) - MAX_NAMES}"] if len(variables) > MAX_NAMES else []
         return ", ".join(names + more)
 
     def _conditional(self, variable: int, given: Sequence[int]) -> str:
-        return f"{_short(self._name(variable), 14)} | {self._names(given)}"
+        return f"{_truncated(self._name(variable), 14)} | {self._names(given)}"
 
     def _title(self, node: Node) -> str:
-        if isinstance(node, TableSplit):
-            return self._conditional(node.variable, node.given)
-        if isinstance(node, Split):
-            given = sorted({v for region in node.regions for v in region})
-            return f"{self._names(sorted(node.scope))} | {self._names(given)}"
-        scope = node.variables if isinstance(node, MultiLeaf) else tuple(sorted(node.scope))
-        return self._names(scope)
-
-    def _lines(self, node: Node) -> list[str]:
-        if isinstance(node, UniLeaf):
-            return [node.dist.summary()]
-        if isinstance(node, TableSplit):
-            return [f"{node.cpt.n_parameters} parameters"]
-        return [node.dist.summary()] if isinstance(node, MultiLeaf) else []
+        given = f" | {self._names(node.given)}" if node.given else ""
+        own = node.variables if isinstance(node, MultiLeaf) else sorted(node.scope)
+        return self._names(own) + given
 
     def _edges(self, node: Node) -> list[str]:
         if isinstance(node, Sum):
@@ -181,34 +177,34 @@ class _Maker:
         return [""] * len(node.children)
 
     def _region(self, region: Region) -> str:
-        sides = [self._side(v, cell) for v, cell in sorted(region.items())]
+        sides = [self._side(v, side) for v, side in sorted(region.items())]
         more = f" +{len(sides) - 2}" if len(sides) > 2 else ""
         return ", ".join(sides[:2]) + more
 
-    def _side(self, variable: int, cell: Cell) -> str:
-        name = _short(self._name(variable), 14)
-        if isinstance(cell, Codes):
-            labels = [self._value(variable, code) for code in sorted(cell.codes)]
+    def _side(self, variable: int, side: Side) -> str:
+        name = _truncated(self._name(variable), 14)
+        if isinstance(side, Codes):
+            labels = [self._value(variable, code) for code in sorted(side.codes)]
             more = [f"+{len(labels) - 3}"] if len(labels) > 3 else []
-            return _short(f"{name} in {{{', '.join(labels[:3] + more)}}}")
-        if isinstance(cell, Interval):
-            return _range(name, cell.lower, cell.upper)
+            return _truncated(f"{name} in {{{', '.join(labels[:3] + more)}}}")
+        if isinstance(side, Interval):
+            return _range(name, side.lower, side.upper)
         described = None if self._domain is None else self._domain[variable]
         if described is not None and described.cells is not None:
-            return _short(f"{name} in {described.describe(cell.lower, cell.upper)}")
-        low, high = self._value(variable, cell.lower), self._value(variable, cell.upper)
-        if cell.lower == cell.upper:
-            return _short(f"{name} = {low}")
-        if cell.lower == 0:
-            return _short(f"{name} ≤ {high}")
-        if described is not None and cell.upper >= described.size - 1:
-            return _short(f"{name} ≥ {low}")
-        return _short(f"{low} ≤ {name} ≤ {high}")
+            return _truncated(f"{name} in {described.describe(side.lower, side.upper)}")
+        low, high = self._value(variable, side.lower), self._value(variable, side.upper)
+        if side.lower == side.upper:
+            return _truncated(f"{name} = {low}")
+        if side.lower == 0:
+            return _truncated(f"{name} ≤ {high}")
+        if described is not None and side.upper >= described.size - 1:
+            return _truncated(f"{name} ≥ {low}")
+        return _truncated(f"{low} ≤ {name} ≤ {high}")
 
     def _value(self, variable: int, code: int) -> str:
         if self._domain is None or not 0 <= code < self._domain[variable].size:
             return str(code)
-        return _short(self._domain[variable].describe(code), 10)
+        return _truncated(self._domain[variable].describe(code), 10)
 
 
 def _range(name: str, lower: float, upper: float) -> str:
@@ -217,5 +213,5 @@ def _range(name: str, lower: float, upper: float) -> str:
     return f"{name} > {lower:.4g}" if np.isposinf(upper) else f"{lower:.4g} < {name} ≤ {upper:.4g}"
 
 
-def _short(text: str, limit: int = MAX_TEXT) -> str:
+def _truncated(text: str, limit: int = MAX_TEXT) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -84,12 +84,12 @@ def _write(figure: Figure, path: Path) -> None:
     """Without dates or random names inside, so that the same model gives the same file."""
     import matplotlib as mpl
 
-    plain: dict[str, dict[str, Any]] = {
+    metadata_of: dict[str, dict[str, Any]] = {
         ".svg": {"Date": None},
         ".pdf": {"CreationDate": None},
     }
     with mpl.rc_context({"svg.hashsalt": "fspn"}):
-        figure.savefig(path, metadata=plain.get(path.suffix.lower()))
+        figure.savefig(path, metadata=metadata_of.get(path.suffix.lower()))
 
 
 class _Ruler:

@@ -10,9 +10,9 @@ import numpy as np
 from numba import prange
 
 from fspn.engine.code_kernels import codes_of_box
-from fspn.engine.factor_kernels import new_dense_state
-from fspn.engine.kernels import compiled, kernel, new_state
-from fspn.engine.memo_kernels import new_memory
+from fspn.engine.factor_kernels import dense_state_words, new_dense_state
+from fspn.engine.kernels import compiled, kernel, new_state, state_words
+from fspn.engine.memo_kernels import FIRST_ENTRY, empty_memory, new_memory
 from fspn.engine.pools import Pools
 from fspn.engine.region_kernels import new_room, run_regions
 from fspn.engine.tree_kernels import FRAME, evaluate
@@ -23,17 +23,34 @@ CHUNK = 16
 
 @compiled()
 def new_workspace(m, depth):
-    """What the kernels of trees and of regions write to, apart from the buffer."""
+    """What the kernels of trees and of regions write to, apart from the buffer.
+
+    All of a model without regions lies in two allocations: one of each array would take as long
+    as a short question.
+    """
+    n_frames, n_sides, k = depth[0], depth[1], depth[2]
+    n_stack = n_frames * FRAME
+    n_own = n_stack + n_sides + FIRST_ENTRY
+    words = np.empty(n_own + state_words(k) + dense_state_words(k), dtype=np.int64)
+    partial = np.empty((n_frames, 2))
+    frames = words[:n_stack].reshape((n_frames, FRAME))
+    states = words[n_own:]
+    no_words, no_numbers = words[:0], partial.reshape(2 * n_frames)[:0]
     tree = Workspace(
         np.zeros(m, dtype=np.bool_),
-        np.empty((depth[0], FRAME), dtype=np.int64),
-        np.empty((depth[0], 2)),
-        np.empty(depth[1], dtype=np.int64),
-        new_state(depth[2]),
-        new_dense_state(depth[2]),
-        new_memory(depth[3]),
+        frames,
+        partial,
+        words[n_stack : n_stack + n_sides],
+        new_state(k, states[: state_words(k)]),
+        new_dense_state(k, states[state_words(k) :]),
+        new_memory(depth[3])
+        if depth[3]
+        else empty_memory(no_words, words[n_own - FIRST_ENTRY : n_own], no_numbers),
     )
-    return tree, new_room(m, depth[5]), depth
+    if depth[4] >= 0:
+        return tree, new_room(m, depth[5]), depth
+    room = (no_words, no_words, no_numbers, partial[:0], frames[:0], frames[:0], no_words)
+    return tree, room, depth
 
 
 @kernel()
@@ -89,7 +106,7 @@ def run_events(
 def run_events_parallel(
     root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffers, first, out
 ):
-    """The same on several threads, with a buffer each."""
+    """The log-probability of every event, on several threads with a buffer each."""
     n_threads = buffers.shape[0]
     needs = np.zeros(n_threads, dtype=np.int64)
     n = lower.shape[0]
@@ -109,8 +126,9 @@ def run_boxes(
 ):  # fmt: skip
     """Boxes of values: codes are looked up on the way. NaN leaves a side open."""
     m = lower.shape[1]
-    low, high = np.empty((CHUNK, m), dtype=np.int64), np.empty((CHUNK, m), dtype=np.int64)
-    events = Event(low, high, np.full((1, m), -1, dtype=np.int64), np.zeros(1))
+    sides = np.full((2 * CHUNK + 1, m), -1, dtype=np.int64)
+    low, high = sides[:CHUNK], sides[CHUNK : 2 * CHUNK]
+    events = Event(low, high, sides[2 * CHUNK :], numbers[:1])
     pools, work = Pools(ints, tables, numbers), new_workspace(m, depth)
     coding = (values, starts, edges, others)
     for start in range(0, len(lower), CHUNK):
@@ -132,20 +150,33 @@ def run_conditionals(root, ints, tables, numbers, sizes, depth, pairs, n, buffer
     Returns (buffer needed if larger than this one, how often the evidence was impossible).
     """
     m = len(sizes)
-    low, high = np.empty((2, m), dtype=np.int64), np.empty((2, m), dtype=np.int64)
-    events = Event(low, high, np.full((1, m), -1, dtype=np.int64), np.zeros(1))
+    sides = np.full((5, m), -1, dtype=np.int64)
+    low, high = sides[:2], sides[2:4]
+    events = Event(low, high, sides[4:], numbers[:1])
     pools, work = Pools(ints, tables, numbers), new_workspace(m, depth)
     logs = np.empty(2)
-    place, n_impossible = 0, 0
+    place, before, n_impossible = 0, -1, 0
     for q in range(n):
-        place = _read_question(pairs, place, sizes, low, high)
-        need = _answer(root, pools, events, sizes, 2, buffer, first, work, logs, 0)
+        known = before >= 0 and _same_evidence(pairs, before, place)
+        before, place = place, _read_question(pairs, place, sizes, low, high)
+        n_events = 1 if known else 2
+        need = _answer(root, pools, events, sizes, n_events, buffer, first, work, logs, 0)
         if need > 0:
             return need, 0
         impossible = logs[1] == -np.inf
         n_impossible += impossible
         out[q] = np.nan if impossible else exp(logs[0] - logs[1])
     return 0, n_impossible
+
+
+@kernel()
+def _same_evidence(pairs, first, second):
+    """Whether two questions are given the same: then its probability is computed once."""
+    same = pairs[first + 1] == pairs[second + 1]
+    one, other = first + 2 + 2 * pairs[first], second + 2 + 2 * pairs[second]
+    for i in range(2 * pairs[first + 1] if same else 0):
+        same &= pairs[one + i] == pairs[other + i]
+    return same
 
 
 @kernel()

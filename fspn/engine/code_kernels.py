@@ -26,7 +26,7 @@ def codes_of_boxes(lower, upper, values, starts, edges, others):
 
 @kernel(forceinline=True)
 def codes_of_box(lower, upper, q, values, starts, edges, others, low, high):
-    """The same for box q; a side without any code has ``low > high``."""
+    """The codes of box q; a side without any code has ``low > high``."""
     for v in range(lower.shape[1]):
         # Of a run the codes follow from the values, without branches and so in vector registers.
         # Comparisons with NaN are false; codes fit into 32 bits, which is faster to convert to.

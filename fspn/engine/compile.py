@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, product
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
@@ -43,18 +44,20 @@ from fspn.engine.program import (
     SumRecord,
     open_ended,
 )
+from fspn.model.dispatch import ByKind
 from fspn.model.leaves.base import Univariate, log_of
-from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
 from fspn.model.nodes import (
     Factorize,
     MultiLeaf,
     Node,
     Product,
+    Split,
     Sum,
     TableSplit,
     UniLeaf,
     leaves_of,
+    table_of,
 )
 from fspn.schema.events import Codes, Interval, Region
 
@@ -133,7 +136,7 @@ class _Writer:
         shared = self._cut != above and is_worth_a_memo(node)
         self._level += 1 + shared
         self.deepest = max(self.deepest, self._level + 1)
-        place = self._dispatch(node)
+        place = self._RECORDS.of(node)(self, node)
         if shared:
             place = self._memo(place, node.scope, self._cut)
         self._level, self._cut = level, above
@@ -141,7 +144,7 @@ class _Writer:
 
     def regions(self, root: int) -> tuple[int, int]:
         """Write the instructions for regions; returns their place (-1: none) and their stack."""
-        code = instructions(self.pool.ints, root, self.deepest)
+        code = instructions(self.pool.ints, root, self.deepest, self.pool.sizes.tolist())
         return (-1, 0) if code is None else (self._record(*code), 3 * self.deepest + 8)
 
     def _memo(self, place: int, scope: frozenset[int], cut: frozenset[int]) -> int:
@@ -149,24 +152,20 @@ class _Writer:
         head = (MEMO, *self._scope(scope), place, len(cut))
         return self._record(*open_ended(MemoRecord, *head, rest=sorted(cut)))
 
-    def _dispatch(self, node: Node) -> int:
-        if isinstance(node, MultiLeaf):
-            return self._multi_leaf(node)
-        if isinstance(node, UniLeaf):
-            return self._uni_leaf(node.variable, node.dist)
-        if isinstance(node, Product):
-            return self._product(node)
-        if isinstance(node, Sum):
-            children = [self.node(child) for child in node.children]
-            weights = self._numbers_at(log_of(node.weights))
-            scope = self._scope(node.scope)
-            head = (SUM, *scope, len(children), weights)
-            return self._record(*open_ended(SumRecord, *head, rest=children))
-        if isinstance(node, Factorize):
-            return self._factorize(node)
+    def _conditional(self, node: Node) -> NoReturn:
         raise NotCompilable(f"a {type(node).__name__} node outside a factorize node")
 
-    def _uni_leaf(self, variable: int, dist: Univariate) -> int:
+    def _sum(self, node: Sum) -> int:
+        children = [self.node(child) for child in node.children]
+        weights = self._numbers_at(log_of(node.weights))
+        scope = self._scope(node.scope)
+        head = (SUM, *scope, len(children), weights)
+        return self._record(*open_ended(SumRecord, *head, rest=children))
+
+    def _uni_leaf(self, node: UniLeaf) -> int:
+        return self._leaf(node.variable, node.dist)
+
+    def _leaf(self, variable: int, dist: Univariate) -> int:
         pmf = dist.pmf()
         if pmf is None:
             raise NotCompilable(f"a leaf of the family {dist.family!r}")
@@ -191,11 +190,11 @@ class _Writer:
         inside = node.dist.as_node(node.variables)
         if inside is not None:
             return self.node(inside)
-        if isinstance(node.dist, Independent):
-            parts = zip(node.variables, node.dist.parts, strict=True)
-            return self._product_of([self._uni_leaf(v, part) for v, part in parts], node.scope)
-        if isinstance(node.dist, SparseJoint):
-            return self._joint(node, node.dist)
+        parts, joint = node.dist.as_independent(), node.dist.as_joint()
+        if parts is not None:
+            return self._product_of(list(map(self._leaf, node.variables, parts)), node.scope)
+        if joint is not None:
+            return self._joint(node, joint)
         raise NotCompilable(f"a multi-leaf of the family {node.dist.family!r}")
 
     def _joint(self, node: MultiLeaf, dist: SparseJoint) -> int:
@@ -225,7 +224,7 @@ class _Writer:
 
     def _factorize(self, node: Factorize) -> int:
         """Nested factorize nodes from the innermost out: there may be a thousand of them."""
-        if isinstance(node.right, TableSplit):
+        if table_of(node) is not None:
             return self._block(node)
         spine = [node]
         while isinstance(left := spine[-1].left, Factorize) and not is_table_part(left):
@@ -268,10 +267,10 @@ class _Writer:
     def _boxes(self, region: Region) -> list[tuple[SideRecord, ...]]:
         """A region as boxes of ranges; a set of codes is cut into its runs."""
         sides = []
-        for variable, cell in region.items():
-            if isinstance(cell, Interval):
+        for variable, side in region.items():
+            if isinstance(side, Interval):
                 raise NotCompilable("a region of reals")
-            runs = _runs(cell.codes) if isinstance(cell, Codes) else [(cell.lower, cell.upper)]
+            runs = _runs(side.codes) if isinstance(side, Codes) else [(side.lower, side.upper)]
             sides.append([SideRecord(variable, low, high) for low, high in runs if low <= high])
         self.widest = max(self.widest, len(sides))
         return list(product(*sides))
@@ -297,6 +296,19 @@ class _Writer:
         self._cut = above
         return place
 
+    _RECORDS: ClassVar[ByKind[int]] = ByKind(
+        "compilation",
+        {
+            UniLeaf: _uni_leaf,
+            MultiLeaf: _multi_leaf,
+            Product: _product,
+            Sum: _sum,
+            Factorize: _factorize,
+            Split: _conditional,
+            TableSplit: _conditional,
+        },
+    )
+
 
 def cut_by(node: Factorize) -> frozenset[int]:
     """The variables that the regions of a factorize node cut."""
@@ -306,10 +318,9 @@ def cut_by(node: Factorize) -> frozenset[int]:
 def is_worth_a_memo(node: Node) -> bool:
     """Whether an answer takes longer to compute than to look up."""
     if isinstance(node, MultiLeaf):
-        return not isinstance(node.dist, Independent)
-    if isinstance(node, Product):
-        return len(node.children) > 6 or not all(isinstance(c, UniLeaf) for c in node.children)
-    return not isinstance(node, UniLeaf)
+        return node.dist.as_independent() is None
+    leaves = node.children if isinstance(node, Product) and len(node.children) <= 6 else (node,)
+    return not all(isinstance(leaf, UniLeaf) for leaf in leaves)
 
 
 def _runs(codes: frozenset[int]) -> list[tuple[int, int]]:

@@ -9,18 +9,32 @@ import numpy as np
 from fspn.engine.pools import PoolWriter
 from fspn.engine.program import (
     LEVEL_SIZE,
+    PARENT_SIZE,
     TABLES,
     VARIABLE,
     LevelRecord,
+    ParentRecord,
     TablesRecord,
     VariableRecord,
     open_ended,
 )
-from fspn.model.cpt.backoff import BackoffLevel, Rows
+from fspn.model.cpt.backoff import BackoffLevel
 from fspn.model.cpt.full import FullTable
+from fspn.model.cpt.rows import Rows
+from fspn.model.dispatch import ByKind
 from fspn.model.graph import elimination_order, topological_order
-from fspn.model.leaves.categorical import Categorical
-from fspn.model.nodes import Factorize, Node, Product, TableSplit, UniLeaf, walk
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Split,
+    Sum,
+    TableSplit,
+    UniLeaf,
+    table_of,
+    walk,
+)
 
 MAX_INDEX = 4_000_000
 
@@ -36,11 +50,18 @@ def is_tabular(node: Node) -> bool:
 
 def is_table_part(node: Node) -> bool:
     """Whether a node may be part of a block."""
-    if isinstance(node, Factorize):
-        return isinstance(node.right, TableSplit)
-    if isinstance(node, UniLeaf):
-        return isinstance(node.dist, Categorical)
-    return isinstance(node, Product | TableSplit)
+    return PARTS(node)
+
+
+PARTS: ByKind[bool] = ByKind(
+    "blocks of tables",
+    {
+        UniLeaf: lambda node: node.dist.pmf() is not None,
+        Factorize: lambda node: table_of(node) is not None,
+        **dict.fromkeys((Product, TableSplit), lambda _: True),
+        **dict.fromkeys((MultiLeaf, Sum, Split), lambda _: False),
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -83,9 +104,9 @@ def gather_block(node: Factorize | Product) -> Block:
 
 def _collect(node: Node, tables: list[TableSplit], leaves: list[UniLeaf]) -> Node | None:
     """Gather a chain's tables; returns what is below it and not tabular."""
-    while isinstance(node, Factorize) and isinstance(node.right, TableSplit):
-        tables.append(node.right)
-        node = node.left
+    while (table := table_of(node)) is not None:
+        tables.append(table)
+        node = node.children[0]
     if not is_tabular(node):
         return node
     for part in walk(node):
@@ -125,15 +146,13 @@ def write_block(pool: PoolWriter, block: Block) -> int:
 
 def _variable(pool: PoolWriter, part: TableSplit | UniLeaf, places: dict[int, int]) -> int:
     if isinstance(part, UniLeaf):
-        assert isinstance(part.dist, Categorical)
-        base = pool.numbers_at(part.dist.p)
-        return _record(pool, part.variable, len(part.dist.p), base)
+        p = np.asarray(part.dist.pmf())
+        return _record(pool, part.variable, len(p), pool.numbers_at(p))
     cpt = part.cpt
     base = pool.numbers_at(cpt.base)
     levels = [entry for level in cpt.levels for entry in _level(pool, level, len(cpt.base))]
-    parents = [
-        entry for v, size in zip(part.given, cpt.sizes, strict=True) for entry in (places[v], size)
-    ]
+    pairs = zip(part.given, cpt.sizes, strict=True)
+    parents = [entry for v, size in pairs for entry in ParentRecord(places[v], size)]
     head = (part.variable, len(cpt.base), base, len(part.given), len(cpt.levels))
     return pool.record(*open_ended(VariableRecord, *head, rest=(*parents, *levels)))
 
@@ -149,7 +168,7 @@ def last_level(pool: PoolWriter, tables: int, place: int) -> int:
     n_parents, n_levels = (
         pool.entry(var + field) for field in (VARIABLE.n_parents, VARIABLE.n_levels)
     )
-    return var + VARIABLE.first_parent + 2 * n_parents + LEVEL_SIZE * (n_levels - 1)
+    return var + VARIABLE.first_parent + PARENT_SIZE * n_parents + LEVEL_SIZE * (n_levels - 1)
 
 
 def _level(pool: PoolWriter, level: BackoffLevel | FullTable, size: int) -> LevelRecord:
@@ -170,7 +189,7 @@ def _level(pool: PoolWriter, level: BackoffLevel | FullTable, size: int) -> Leve
 
 
 def _listed(pool: PoolWriter, rows: Rows, size: int) -> tuple[int, int, int]:
-    """The same entries by code of the child: where each code's list begins, keys, shares."""
+    """A level's entries by code of the child: where each code's list begins, keys, shares."""
     keys = np.repeat(rows.keys, np.diff(rows.start))
     order = np.argsort(rows.codes, kind="stable")
     start = np.searchsorted(rows.codes[order], np.arange(size + 1))

@@ -144,16 +144,12 @@ class _DenseWriter:
 
 def _cells(part: UniLeaf | TableSplit) -> int:
     if isinstance(part, UniLeaf):
-        return len(_row(part))
+        return len(_written(part))
     return int(np.prod([float(size) for size in (*part.cpt.sizes, len(part.cpt.base))]))
 
 
-def _row(leaf: UniLeaf) -> np.ndarray:
-    return np.asarray(leaf.dist.p)  # type: ignore[attr-defined]
-
-
 def _written(part: UniLeaf | TableSplit) -> np.ndarray:
-    return _row(part) if isinstance(part, UniLeaf) else dense_table(part.cpt)
+    return np.asarray(part.dist.pmf()) if isinstance(part, UniLeaf) else dense_table(part.cpt)
 
 
 def is_sparse(part: UniLeaf | TableSplit) -> bool:

@@ -37,7 +37,7 @@ from fspn.engine.kernels import (
     place_of,
     read_event,
 )
-from fspn.engine.program import TABLES, VARIABLE
+from fspn.engine.program import PARENT_SIZE, TABLES, VARIABLE
 from fspn.engine.sum_kernels import (
     multiply,
     rescale,
@@ -157,7 +157,8 @@ def _only_parents(ints, V, F, v, var):
         for d in range(F[f, DIMS]):
             known = False
             for p in range(ints[var + VARIABLE.n_parents]):
-                known = known or ints[var + VARIABLE.first_parent + 2 * p] == F[f, FIRST + d]
+                parent = ints[var + VARIABLE.first_parent + PARENT_SIZE * p]
+                known = known or parent == F[f, FIRST + d]
             if not known:
                 return False
         f = F[f, LINK]

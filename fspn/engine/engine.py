@@ -49,15 +49,15 @@ class Engine:
         self._first = len(program.dense)
         self._buffers = self._new_buffers(self._first + FIRST_BUFFER)
         self._lock = RLock()
-        self._readiness, self.was_ready = Readiness(self._calls), False
+        self._readiness, self._was_ready = Readiness(self._calls), False
 
     @property
     def is_ready(self) -> bool:
         """Whether the kernels are compiled; where they are not, that is under way."""
-        if self.was_ready:
+        if self._was_ready:
             return True
-        self.was_ready = self._readiness.check()
-        return self.was_ready
+        self._was_ready = self._readiness.check()
+        return self._was_ready
 
     def compile_kernels(self) -> None:
         """Compile all that this engine may call, now."""

@@ -23,13 +23,24 @@ EXTENT, HEAD, DIM, COUNT = range(4)
 LINK, AT, BITS, TABLE, STRIDE = range(5)
 
 
-@compiled()
-def new_dense_state(k):
-    """For blocks of up to k variables."""
+@kernel()
+def dense_state_words(k):
+    """How many words the state of an elimination on up to k variables takes."""
     k = min(k, MAX_VARIABLES)
-    variables = np.empty((4, k + 1), dtype=np.int64)
-    factors = np.empty((3 * k + 4, STRIDE + k), dtype=np.int64)
-    return DenseState(variables, factors, np.empty((5, 3 * k + 1), dtype=np.int64))
+    return 4 * (k + 1) + (3 * k + 4) * (STRIDE + k) + 5 * (3 * k + 1)
+
+
+@compiled()
+def new_dense_state(k, words):
+    """For blocks of up to k variables, in the given words."""
+    k = min(k, MAX_VARIABLES)
+    n_variables, n_factors = 4 * (k + 1), (3 * k + 4) * (STRIDE + k)
+    variables, rest = words[:n_variables], words[n_variables:]
+    return DenseState(
+        variables.reshape((4, k + 1)),
+        rest[:n_factors].reshape((3 * k + 4, STRIDE + k)),
+        rest[n_factors:].reshape((5, 3 * k + 1)),
+    )
 
 
 @kernel(forceinline=True)

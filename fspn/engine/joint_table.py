@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fspn.engine.elimination import eliminate
-from fspn.engine.kernels import FIRST, KEPT, new_state
+from fspn.engine.kernels import FIRST, KEPT, new_state, state_words
 from fspn.engine.limits import MAX_BUFFER
 from fspn.engine.program import (
     BLOCK,
@@ -193,7 +193,7 @@ class _Tables:
         return Part(mine, np.zeros([self.program.sizes[v] for v in mine]), -np.inf)
 
     def _inside(self, box: int) -> _Tables | None:
-        """The same question, cut to a box; None where nothing is left of the event."""
+        """The question cut to a box; None where nothing is left of the event."""
         lower, upper, places, weights = self.event
         lower, upper = lower.copy(), upper.copy()
         for c in range(self._read(BoxRecord, box).n_sides):
@@ -211,7 +211,8 @@ class _Tables:
         keep[list(self.kept)] = True
         block = self._read(BlockRecord, node).tables
         event = Event(lower[0], upper[0], places[0], weights)
-        state = new_state(int(p.depth[2]))
+        k = int(p.depth[2])
+        state = new_state(k, np.empty(state_words(k), dtype=np.int64))
         while True:
             buffer = engine.buffer
             scale, start, cells, top, n_kept = eliminate(

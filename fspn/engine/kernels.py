@@ -23,7 +23,7 @@ import numpy as np
 from numba import njit
 
 from fspn.engine.numba_cache import stamp_of_kernels, stamped
-from fspn.engine.program import LEVEL, TABLES, VARIABLE
+from fspn.engine.program import LEVEL, PARENT, PARENT_SIZE, TABLES, VARIABLE
 from fspn.engine.workspace import EliminationState
 
 MAX_DIMS = 24
@@ -73,13 +73,22 @@ def kernel(**options: Any) -> Callable[[Any], Any]:
     return compiled(_nrt=False, **{"forceinline": False, **options})
 
 
+@kernel()
+def state_words(k):
+    """How many words the state of an elimination on up to k variables takes."""
+    return N_ROWS_OF_V * (k + 1) + (3 * k + 5) * (FIRST + MAX_DIMS) + (STEP + MAX_PLACES) * MAX_DIMS
+
+
 @compiled()
-def new_state(k):
-    """For blocks of up to k variables."""
-    variables = np.empty((N_ROWS_OF_V, k + 1), dtype=np.int64)
-    factors = np.empty((3 * k + 5, FIRST + MAX_DIMS), dtype=np.int64)
-    walk = np.empty((STEP + MAX_PLACES, MAX_DIMS), dtype=np.int64)
-    return EliminationState(variables, factors, walk)
+def new_state(k, words):
+    """For blocks of up to k variables, in the given words."""
+    n_variables, n_factors = N_ROWS_OF_V * (k + 1), (3 * k + 5) * (FIRST + MAX_DIMS)
+    variables, rest = words[:n_variables], words[n_variables:]
+    return EliminationState(
+        variables.reshape((N_ROWS_OF_V, k + 1)),
+        rest[:n_factors].reshape((3 * k + 5, FIRST + MAX_DIMS)),
+        rest[n_factors:].reshape((STEP + MAX_PLACES, MAX_DIMS)),
+    )
 
 
 @kernel()
@@ -162,7 +171,7 @@ def open_dims(ints, V, F, i, var, dims):
         F[dims, FIRST] = i
         n = 1
     for p in range(ints[var + VARIABLE.n_parents]):
-        v = ints[var + VARIABLE.first_parent + 2 * p]
+        v = ints[var + VARIABLE.first_parent + PARENT_SIZE * p]
         if V[HIGH, v] > V[LOW, v]:
             if n == MAX_DIMS:
                 return -1
@@ -215,13 +224,14 @@ def follow_key(ints, state, place, dims, n, var, width):
     for d in range(n):
         W[STEP + place, d] = 0
     for p in range(width):
-        key = key * ints[parents + 2 * p + 1] + V[LOW, ints[parents + 2 * p]]
+        parent = parents + PARENT_SIZE * p
+        key = key * ints[parent + PARENT.n_codes] + V[LOW, ints[parent]]
     stride = np.int64(1)
     for p in range(width - 1, -1, -1):
         for d in range(n):
-            if F[dims, FIRST + d] == ints[parents + 2 * p]:
+            if F[dims, FIRST + d] == ints[parents + PARENT_SIZE * p]:
                 W[STEP + place, d] = stride
-        stride *= ints[parents + 2 * p + 1]
+        stride *= ints[parents + PARENT_SIZE * p + PARENT.n_codes]
     W[PLACE, place] = key
 
 
@@ -266,7 +276,7 @@ def read_event(ints, V, block, lo, hi, weight_of, keep):
         if V[NEEDED, i]:
             var = ints[block + TABLES.first_variable + i]
             for p in range(ints[var + VARIABLE.n_parents]):
-                V[NEEDED, ints[var + VARIABLE.first_parent + 2 * p]] = 1
+                V[NEEDED, ints[var + VARIABLE.first_parent + PARENT_SIZE * p]] = 1
     return True
 
 

@@ -29,11 +29,16 @@ MIN_HEADS, MAX_HEADS = 1 << 8, 1 << 14
 
 @compiled()
 def new_memory(n_heads):
-    """An empty table; a model without memos needs none."""
-    words = MAX_WORDS if n_heads else FIRST_ENTRY
-    arena = np.empty(words, dtype=np.int64)
+    """An empty table of ``n_heads`` chains."""
+    arena = np.empty(MAX_WORDS, dtype=np.int64)
+    return empty_memory(np.zeros(n_heads, dtype=np.int64), arena, np.empty(MAX_WORDS >> 2))
+
+
+@compiled()
+def empty_memory(heads, arena, values):
+    """An empty table in given arrays; a model without memos needs none of its own."""
     arena[USED], arena[COUNT] = FIRST_ENTRY, 0
-    return Memory(np.zeros(n_heads, dtype=np.int64), arena, np.empty(max(words >> 2, 1)))
+    return Memory(heads, arena, values)
 
 
 @kernel()

@@ -168,7 +168,7 @@ class TablesRecord(NamedTuple):
 class VariableRecord(NamedTuple):
     """A variable of a block: number in the model, codes, base row in numbers, parents, levels.
 
-    Its parents are pairs (place in the block, number of codes); its levels follow them.
+    Its parents follow, a :class:`ParentRecord` each, then its levels.
     """
 
     variable: int
@@ -177,6 +177,13 @@ class VariableRecord(NamedTuple):
     n_parents: int
     n_levels: int
     first_parent: int
+
+
+class ParentRecord(NamedTuple):
+    """A parent of a variable: its place in the block, and its number of codes."""
+
+    place: int
+    n_codes: int
 
 
 class LevelRecord(NamedTuple):
@@ -270,6 +277,7 @@ BLOCK_NODE = offsets(BlockRecord)
 MEMO_NODE = offsets(MemoRecord)
 TABLES = offsets(TablesRecord)
 VARIABLE = offsets(VariableRecord)
+PARENT = offsets(ParentRecord)
 LEVEL = offsets(LevelRecord)
 DENSE = offsets(DenseRecord)
 DENSE_VARIABLE = offsets(DenseVariableRecord)
@@ -278,6 +286,7 @@ DENSE_TABLE = offsets(DenseTableRecord)
 DIMENSION = offsets(DimensionRecord)
 
 SIDE_SIZE = len(SIDE)
+PARENT_SIZE = len(PARENT)
 LEVEL_SIZE = len(LEVEL)
 DENSE_VARIABLE_SIZE = len(DENSE_VARIABLE)
 WAY_SIZE = len(WAY)

@@ -33,7 +33,7 @@ from fspn.engine.kernels import (
     row_of,
     stride_of,
 )
-from fspn.engine.program import LEVEL, LEVEL_SIZE, VARIABLE
+from fspn.engine.program import LEVEL, LEVEL_SIZE, PARENT_SIZE, VARIABLE
 
 
 @kernel()
@@ -132,14 +132,14 @@ def sum_child(pools, state, x, var, message, n_other, others, dims, top, buffer)
         for j in range(width):
             total += numbers[base + j] * buffer[message + c * width + j]
         buffer[below + c] = total
-    level = var + VARIABLE.first_parent + 2 * ints[var + VARIABLE.n_parents]
+    level = var + VARIABLE.first_parent + PARENT_SIZE * ints[var + VARIABLE.n_parents]
     lower = len(F) - SPARE
     for _ in range(ints[var + VARIABLE.n_levels]):
         n_lower = n
         for d in range(n):
             F[lower, FIRST + d] = F[dims, FIRST + d]
         for p in range(ints[level + LEVEL.width]):
-            u = ints[var + VARIABLE.first_parent + 2 * p]
+            u = ints[var + VARIABLE.first_parent + PARENT_SIZE * p]
             if V[HIGH, u] > V[LOW, u]:
                 if n == MAX_DIMS:
                     return 0, 0, -TOO_MANY_DIMS
@@ -210,7 +210,7 @@ def sum_parent(pools, state, x, var, v, message, others, n_other, dims, n, start
     loop_over(state, loop, n_rest + 1)
     follow_factor(state, 0, loop, n_rest + 1, others, n_other + 1)
     follow_factor(state, 1, loop, n_rest + 1, dims, n)
-    level = var + VARIABLE.first_parent + 2 * ints[var + VARIABLE.n_parents]
+    level = var + VARIABLE.first_parent + PARENT_SIZE * ints[var + VARIABLE.n_parents]
     for r in range(n_levels):
         follow_key(
             ints, state, 2 + r, loop, n_rest + 1, var, ints[level + LEVEL_SIZE * r + LEVEL.width]

@@ -24,7 +24,7 @@ from fspn.engine.kernels import (
     row_of,
     stride_of,
 )
-from fspn.engine.program import LEVEL, LEVEL_SIZE, VARIABLE
+from fspn.engine.program import LEVEL, LEVEL_SIZE, PARENT, PARENT_SIZE, VARIABLE
 
 
 @kernel()
@@ -51,12 +51,12 @@ def point(pools, V, var, x):
     ints, tables, numbers = pools.ints, pools.tables, pools.numbers
     p = numbers[ints[var + VARIABLE.base] + x]
     parent = var + VARIABLE.first_parent
-    level = parent + 2 * ints[var + VARIABLE.n_parents]
+    level = parent + PARENT_SIZE * ints[var + VARIABLE.n_parents]
     key, width = np.int64(0), 0
     for _ in range(ints[var + VARIABLE.n_levels]):
         while width < ints[level + LEVEL.width]:
-            key = key * ints[parent + 1] + V[CODE, ints[parent]]
-            parent += 2
+            key = key * ints[parent + PARENT.n_codes] + V[CODE, ints[parent]]
+            parent += PARENT_SIZE
             width += 1
         row = row_of(ints, tables, level, key)
         if row >= 0:
@@ -82,7 +82,7 @@ def write_table(pools, state, i, var, dims, n, start, buffer):
     step = stride_of(V, F, dims, n, i)
     loop_over(state, rows, n_rows + 1)
     follow_factor(state, 0, rows, n_rows + 1, dims, n)
-    level = var + VARIABLE.first_parent + 2 * ints[var + VARIABLE.n_parents]
+    level = var + VARIABLE.first_parent + PARENT_SIZE * ints[var + VARIABLE.n_parents]
     for r in range(ints[var + VARIABLE.n_levels]):
         follow_key(
             ints, state, 1 + r, rows, n_rows + 1, var, ints[level + LEVEL_SIZE * r + LEVEL.width]
@@ -100,7 +100,7 @@ def _write_row(pools, V, W, i, var, target, step, buffer):
     base = ints[var + VARIABLE.base]
     for x in range(low, high + 1):
         buffer[target + (x - low) * step] = numbers[base + x]
-    level = var + VARIABLE.first_parent + 2 * ints[var + VARIABLE.n_parents]
+    level = var + VARIABLE.first_parent + PARENT_SIZE * ints[var + VARIABLE.n_parents]
     for r in range(ints[var + VARIABLE.n_levels]):
         row = row_of(ints, tables, level, W[PLACE, 1 + r])
         if row >= 0:
@@ -125,7 +125,7 @@ def _write_column(pools, state, i, var, dims, n, start, buffer):
     p = numbers[ints[var + VARIABLE.base] + x]
     for c in range(start, start + cells):
         buffer[c] = p
-    level = var + VARIABLE.first_parent + 2 * ints[var + VARIABLE.n_parents]
+    level = var + VARIABLE.first_parent + PARENT_SIZE * ints[var + VARIABLE.n_parents]
     for _ in range(ints[var + VARIABLE.n_levels]):
         loop_over(state, dims, n)
         follow_key(ints, state, 0, dims, n, var, ints[level + LEVEL.width])
@@ -156,7 +156,8 @@ def _covers(ints, F, var, width, dims, n):
     for d in range(n):
         found = False
         for p in range(width):
-            found = found or ints[var + VARIABLE.first_parent + 2 * p] == F[dims, FIRST + d]
+            parent = ints[var + VARIABLE.first_parent + PARENT_SIZE * p]
+            found = found or parent == F[dims, FIRST + d]
         if not found:
             return False
     return True
@@ -172,7 +173,8 @@ def _add_listed(pools, V, F, var, level, x, dims, n, start, buffer):
         key = np.int64(tables[ints[level + LEVEL.code_keys] + e])
         cell, allowed = np.int64(0), True
         for p in range(width - 1, -1, -1):
-            v, size = ints[parents + 2 * p], ints[parents + 2 * p + 1]
+            parent = parents + PARENT_SIZE * p
+            v, size = ints[parent], ints[parent + PARENT.n_codes]
             code = key % size
             key //= size
             if code < V[LOW, v] or code > V[HIGH, v]:

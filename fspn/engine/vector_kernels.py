@@ -42,7 +42,7 @@ def eight_sums(buffer, b, step, extent, p, down, target):
 
 
 def eight_sums_of_two(buffer, b, step, extent, p, down, q, fall, target):
-    """The same with a second matrix, at q with ``fall`` numbers a row, times the first."""
+    """As :func:`eight_sums`, times a second matrix at q that has ``fall`` numbers a row."""
     sums = [0.0] * LANES
     for y in range(extent):
         factor = buffer[b + y * step]

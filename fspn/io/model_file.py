@@ -17,6 +17,9 @@ from fspn.io.container import ModelFileError, pack, unpack, write_atomically
 from fspn.io.old_cells import cells_of_shape
 from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
 from fspn.model.cpt.full import FullTable
+from fspn.model.cpt.graded import GradedLaw
+from fspn.model.cpt.tree import TreeLevel
+from fspn.model.dispatch import ByKind
 from fspn.model.leaves.base import State
 from fspn.model.leaves.built_in import BUILT_IN
 from fspn.model.leaves.independent import Independent
@@ -31,10 +34,11 @@ from fspn.model.nodes import (
     Sum,
     TableSplit,
     UniLeaf,
+    below,
 )
 from fspn.schema.cells import Cells
 from fspn.schema.domain import Domain
-from fspn.schema.events import Cell, Codes, Interval, Region, Span
+from fspn.schema.events import Codes, Interval, Region, Side, Span
 from fspn.schema.scattered import cells_from_state
 from fspn.schema.values import pandas_type
 from fspn.schema.variable import Variable
@@ -42,7 +46,9 @@ from fspn.validate import ModelError, validate
 
 __all__ = ["ModelFileError", "load_model", "save_model"]
 
-TABLES: dict[str, Any] = {kind.family: kind for kind in (CountLevel, LinearLaw, FullTable)}
+TABLES: dict[str, Any] = {
+    kind.family: kind for kind in (CountLevel, LinearLaw, GradedLaw, TreeLevel, FullTable)
+}
 """The kinds of conditional tables, by name; leaf families are in their registry."""
 
 assert all(is_registered(family) for family in BUILT_IN)
@@ -69,7 +75,7 @@ def save_model(
     header = {
         "domain": [writer.variable(variable) for variable in domain.variables],
         "nodes": [writer.node(node) for node in _with_nested(root)],
-        "params": [[key, _plain(value, f"parameter {key!r}")] for key, value in params.items()],
+        "params": [[key, _as_json(value, f"parameter {key!r}")] for key, value in params.items()],
     }
     write_atomically(path, pack(header, writer.arrays))
 
@@ -97,13 +103,12 @@ def _with_nested(root: Node) -> Iterator[Node]:
     while pending:
         node = pending.pop()
         yield node
-        pending.extend(reversed(_parts(node)))
+        pending.extend(reversed(node.children if _has_state(node) else below(node)))
 
 
-def _parts(node: Node) -> tuple[Node, ...]:
-    if isinstance(node, MultiLeaf) and isinstance(node.dist, Nested):
-        return (node.dist.root,)
-    return node.children
+def _has_state(node: Node) -> bool:
+    """Whether a multi-leaf is stored by its family's own arrays, and not by its parts."""
+    return isinstance(node, MultiLeaf) and is_registered(type(node.dist))
 
 
 class _Writer:
@@ -130,61 +135,81 @@ class _Writer:
         cells = None if variable.cells is None else self.arrays_of(variable.cells.state())
         values: Any = None
         if variable.values.dtype.kind in "OU":
-            values = [_plain(value, what) for value in variable.values.tolist()]
+            values = [_as_json(value, what) for value in variable.values.tolist()]
         else:
             values = self.array(variable.values)
-        name = _plain(variable.name, what)
+        name = _as_json(variable.name, what)
         return [name, variable.kind, values, cells, variable.missing, variable.dtype]
 
     def node(self, node: Node) -> Record:
-        if isinstance(node, UniLeaf):
-            return ["leaf", node.variable, self.family(node.dist)]
-        if isinstance(node, MultiLeaf):
-            return ["multi", list(node.variables), self._multivariate(node)]
-        if isinstance(node, Product):
-            return ["product", len(node.children)]
-        if isinstance(node, Sum):
-            return ["sum", len(node.children), self.array(node.weights)]
-        if isinstance(node, Split):
-            regions = [[[v, *_cell(c)] for v, c in region.items()] for region in node.regions]
-            return ["split", regions]
-        if isinstance(node, TableSplit):
-            return ["table", node.variable, list(node.given), self._cpt(node.cpt)]
-        return ["factorize"]
+        return self._RECORDS.of(node)(self, node)
 
-    def _multivariate(self, node: MultiLeaf) -> Record:
-        if isinstance(node.dist, Nested):
-            return ["nested"]
-        if isinstance(node.dist, Independent):
-            return ["independent", [self.family(part) for part in node.dist.parts]]
-        return ["family", self.family(node.dist)]
+    def _leaf(self, node: UniLeaf) -> Record:
+        return ["leaf", node.variable, self.family(node.dist)]
+
+    def _multi(self, node: MultiLeaf) -> Record:
+        parts = node.dist.as_independent()
+        record: Record = ["nested"]
+        if _has_state(node) or (node.inner is None and parts is None):
+            record = ["family", self.family(node.dist)]
+        elif node.inner is None and parts is not None:
+            record = ["independent", [self.family(part) for part in parts]]
+        return ["multi", list(node.variables), record]
+
+    def _product(self, node: Product) -> Record:
+        return ["product", len(node.children)]
+
+    def _sum(self, node: Sum) -> Record:
+        return ["sum", len(node.children), self.array(node.weights)]
+
+    def _split(self, node: Split) -> Record:
+        return ["split", [[[v, *_side(c)] for v, c in each.items()] for each in node.regions]]
+
+    def _table(self, node: TableSplit) -> Record:
+        return ["table", node.variable, list(node.given), self._cpt(node.cpt)]
+
+    def _factorize(self, node: Factorize) -> Record:
+        return ["factorize"]
 
     def _cpt(self, cpt: BackoffTable | FullTable) -> Record:
         if isinstance(cpt, FullTable):
             return ["full", self.family(cpt)]
         return ["ladder", self.array(cpt.base), [self.family(level) for level in cpt.levels]]
 
+    _RECORDS: ClassVar[ByKind[Record]] = ByKind(
+        "saving",
+        {
+            UniLeaf: _leaf,
+            MultiLeaf: _multi,
+            Product: _product,
+            Sum: _sum,
+            Split: _split,
+            TableSplit: _table,
+            Factorize: _factorize,
+        },
+    )
 
-def _cell(cell: Cell) -> Record:
-    if isinstance(cell, Codes):
-        return ["codes", sorted(cell.codes)]
-    if isinstance(cell, Span):
-        return ["span", int(cell.lower), int(cell.upper)]
-    return ["interval", float(cell.lower), float(cell.upper)]
+
+def _side(side: Side) -> Record:
+    if isinstance(side, Codes):
+        return ["codes", sorted(side.codes)]
+    if isinstance(side, Span):
+        return ["span", int(side.lower), int(side.upper)]
+    return ["interval", float(side.lower), float(side.upper)]
 
 
-def _plain(value: Any, what: str) -> Any:
+def _as_json(value: Any, what: str) -> Any:
     """A value as JSON has it; a tuple or dictionary is marked, so that it comes back as one."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple):
-        return {"tuple": [_plain(item, what) for item in value]}
+        return {"tuple": [_as_json(item, what) for item in value]}
     if isinstance(value, list):
-        return [_plain(item, what) for item in value]
+        return [_as_json(item, what) for item in value]
     if isinstance(value, dict):
-        return {"dict": [[_plain(k, what), _plain(v, what)] for k, v in value.items()]}
+        return {"dict": [[_as_json(k, what), _as_json(v, what)] for k, v in value.items()]}
     raise ModelFileError(
         f"{what}: {value!r} of type {type(value).__name__} cannot be stored; "
         "use numbers, strings, booleans or tuples of them"
@@ -302,12 +327,12 @@ def _pop(stack: list[Node], count: Any) -> tuple[Node, ...]:
 
 
 def _region(record: Record) -> Region:
-    cells: dict[int, Cell] = {}
+    region: dict[int, Side] = {}
     for variable, kind, *sides in record:
         if kind == "codes":
-            cells[_index(variable)] = Codes(frozenset(_index(code) for code in sides[0]))
+            region[_index(variable)] = Codes(frozenset(_index(code) for code in sides[0]))
         elif kind == "span":
-            cells[_index(variable)] = Span(int(sides[0]), int(sides[1]))
+            region[_index(variable)] = Span(int(sides[0]), int(sides[1]))
         else:
-            cells[_index(variable)] = Interval(float(sides[0]), float(sides[1]))
-    return cells
+            region[_index(variable)] = Interval(float(sides[0]), float(sides[1]))
+    return region

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from fspn.learn.names import group_names
+from fspn.learn.network.counting import contingency, information
 from fspn.schema.binning import Counted, discrete_cells, label_cells, real_cells
 from fspn.schema.domain import Domain
 from fspn.schema.infer import MAX_VALUES
@@ -171,8 +172,5 @@ def _gains(own: np.ndarray, size: int, tables: list[tuple[np.ndarray, int]]) -> 
 
 def penalised_information(own: np.ndarray, size: int, other: np.ndarray, d: int) -> float:
     """N I(C; Y) less half a logarithm of n per filled cell."""
-    counts = np.bincount(own * d + other, minlength=size * d).reshape(size, d).astype(np.float64)
-    filled = counts > 0
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / len(own)
-    information = float((counts[filled] * np.log(counts[filled] / expected[filled])).sum())
-    return information - 0.5 * np.log(len(own)) * int(filled.sum())
+    counts = contingency(own, other, size, d)
+    return information(counts) - 0.5 * np.log(len(own)) * int((counts > 0).sum())

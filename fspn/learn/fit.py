@@ -10,19 +10,13 @@ import pandas as pd
 
 from fspn.learn.binary.fit import is_binary, learn_binary
 from fspn.learn.coding import code_domain
-from fspn.learn.keep_marginals import keep_marginals
+from fspn.learn.keep_marginals import PRIOR, TOLERANCE, keep_marginals
 from fspn.learn.missing_patterns import split_by_missing
 from fspn.learn.mixture.fit import learn_mixture
 from fspn.learn.paper import Learner
+from fspn.learn.parameters import Parameters
 from fspn.learn.progress import progress
-from fspn.learn.settings import (
-    check_params,
-    preset_of,
-    resolve,
-    resolve_binary,
-    resolve_mixture,
-    seed_of,
-)
+from fspn.learn.settings import resolve, resolve_binary, resolve_mixture, seed_of
 from fspn.learn.slices import Slice
 from fspn.model.nodes import Node, Sum
 from fspn.schema.cells import OUTSIDE
@@ -31,9 +25,7 @@ from fspn.schema.infer import infer_domain
 from fspn.schema.variable import Variable
 
 
-def learn_model(
-    table: pd.DataFrame, domains: Any, params: Mapping[str, Any]
-) -> tuple[Domain, Node]:
+def learn_model(table: pd.DataFrame, domains: Any, params: Parameters) -> tuple[Domain, Node]:
     """Learn structure and parameters.
 
     Arguments:
@@ -41,24 +33,18 @@ def learn_model(
         domains: What the estimator's ``fit`` takes; see :func:`named_domains`.
         params: The estimator's parameters.
     """
-    check_params(params)
     named = named_domains(domains, list(table.columns), len(table))
-    seed = seed_of(params["random_state"])
-    domain = infer_domain(table, named, params["kinds"])
+    seed = seed_of(params.random_state)
+    domain = infer_domain(table, named, params.kinds)
     settings = resolve(params, len(table), seed)
-    all_cells = preset_of(params["preset"]).bins
-    domain = code_domain(domain, table, params["max_bins"], all_cells)
+    all_cells = params.own.bins
+    domain = code_domain(domain, table, params.max_bins, all_cells)
     data = Slice.of_table(domain, table)
     binary = resolve_binary(params) if is_binary(data) else None
     mixture = resolve_mixture(params, settings)
-    if mixture is None and params["n_components"] not in (None, 1):
-        raise ValueError(
-            f"n_components={params['n_components']!r} needs the default preset, thresholds, oracle "
-            "and group, where scores choose the branches; leave it at None here"
-        )
     rng = np.random.default_rng(seed)
     cells = len(table) * len(domain)
-    with progress(cells if mixture is None else 2 * cells, params["verbose"]) as report:
+    with progress(cells if mixture is None else 2 * cells, params.verbose) as report:
         if binary is not None:
             return domain, learn_binary(data, binary, rng, report)
         scope = range(len(domain))
@@ -71,9 +57,15 @@ def learn_model(
         ]
     weights = np.array([part.n_rows for part in parts]) / data.n_rows
     root = roots[0] if len(roots) == 1 else Sum(weights, tuple(roots))
-    if all_cells and any(v.cells is not None or v.missing is not None for v in domain):
+    if all_cells and any(_may_shift(v, data.n_rows) for v in domain):
         root = keep_marginals(root, data)
     return domain, root
+
+
+def _may_shift(variable: Variable, n_rows: int) -> bool:
+    """Whether smoothing may move the marginal of a column by more than half a row and TOLERANCE."""
+    shifts = variable.cells is not None or variable.missing is not None
+    return shifts or PRIOR * variable.size > max(0.5, TOLERANCE * n_rows)
 
 
 def named_domains(
@@ -89,7 +81,7 @@ def named_domains(
         pairs = zip(names, domains, strict=True)
         return {name: values for name, values in pairs if values is not None}
     raise ValueError(
-        f"domains={_short(domains)} must be a dictionary {{column: values}}, or a list of "
+        f"domains={_abridged(domains)} must be a dictionary {{column: values}}, or a list of "
         f"{len(names)} entries, one per column, each the values of that column or None"
     )
 
@@ -98,7 +90,7 @@ def _is_domain(entry: Any) -> bool:
     return entry is None or (isinstance(entry, Iterable) and not isinstance(entry, str | bytes))
 
 
-def _short(value: Any) -> str:
+def _abridged(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -136,11 +128,11 @@ def _nearest(variable: Variable, column: pd.Series, codes: np.ndarray) -> np.nda
     return found
 
 
-def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:
+def storable(params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that a file can hold: all but plug-ins and random states that are objects."""
-    plain = (str, int, float, bool, type(None), np.generic, Mapping)
+    kinds = (str, int, float, bool, type(None), np.generic, Mapping)
     return {
         name: dict(value) if isinstance(value, Mapping) else value
         for name, value in params.items()
-        if isinstance(value, plain)
+        if isinstance(value, kinds)
     }

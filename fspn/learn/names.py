@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fspn.learn.network.counting import contingency, information
+
 STEPS = 12
 PARTNERS = 3
 MAX_PROFILE = 600
@@ -38,23 +40,16 @@ def group_names(
     return _k_means(np.concatenate(profiles, axis=1), rows, n_cells) if profiles else None
 
 
-def _counts(name: np.ndarray, n: int, own: np.ndarray, size: int) -> np.ndarray:
-    return np.bincount(name * size + own, minlength=n * size).reshape(n, size).astype(np.float64)
-
-
 def _told(name: np.ndarray, n: int, own: np.ndarray, size: int) -> float:
     """The information of names about a column beyond what chance gives so many names."""
-    counts = _counts(name, n, own, size)
-    filled = counts > 0
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / max(len(name), 1)
-    information = float((counts[filled] * np.log(counts[filled] / expected[filled])).sum())
+    counts = contingency(name, own, n, size)
     columns = int(counts.any(axis=0).sum())
     used = int(counts.any(axis=1).sum())
-    return information - 0.5 * used * (columns - 1)
+    return information(counts) - 0.5 * used * (columns - 1)
 
 
 def _profile(name: np.ndarray, n: int, own: np.ndarray, size: int) -> np.ndarray:
-    counts = _counts(name, n, own, size)
+    counts = contingency(name, own, n, size)
     average = counts.sum(axis=0) / max(counts.sum(), 1.0)
     return np.sqrt((counts + average) / (counts.sum(axis=1, keepdims=True) + 1.0))
 

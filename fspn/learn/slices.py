@@ -48,7 +48,7 @@ class Slice:
         return column if self.rows is None else column[self.rows]
 
     def column(self, variable: int) -> Column:
-        """The same, as the oracles take it."""
+        """One variable on the slice, as the oracles take it."""
         described = self.domain[variable]
         size = described.size if described.is_coded else 0
         return Column(self.values(variable), size, described.has_ordered_codes)
@@ -62,8 +62,8 @@ class Slice:
 def _encode(variable: Variable, column: pd.Series, small: np.dtype) -> np.ndarray:
     """The codes or reals of a column of the training table; integers by a look-up in one pass."""
     whole = column.to_numpy() if isinstance(column.dtype, np.dtype) else np.empty(0)
-    plain = variable.kind == "ordered" and variable.cells is None and variable.missing is None
-    if plain and whole.dtype.kind in "iu" and not variable.has_labels:
+    numbers = variable.kind == "ordered" and variable.cells is None and variable.missing is None
+    if numbers and whole.dtype.kind in "iu" and not variable.has_labels:
         low, high = int(variable.values[0]), int(variable.values[-1])
         if high - low <= MAX_LOOK_UP:
             codes = np.zeros(high - low + 1, dtype=small)

@@ -4,10 +4,11 @@ Counts add up. A distribution that was fitted to n rows is moved to
 
 .. math:: p'(x) = \frac{n \, p(x) + \sum_r w_r [x_r = x]}{n + \sum_r w_r},
 
-a level of a back-off table gets the new cells beside the old ones, a law its new residuals. At a
-sum node a row counts for each component by its responsibility,
-:math:`w_r \cdot \Pr(i \mid r)`, which is one step of EM on the new rows with the old ones kept as
-they were assigned.
+a level of a back-off table gets the new cells beside the old ones, a law of integers its new
+residuals. Graded laws and trees stay; on top of them new rows are counted, smoothed towards them
+as strongly as if the n old rows were spread evenly over all configurations. At a sum node a row
+counts for each component by its responsibility, :math:`w_r \cdot \Pr(i \mid r)`, which is one step
+of EM on the new rows with the old ones kept as they were assigned.
 
 What a model keeps beyond counts (regions of a split node, a joint table, a mixture of densities)
 has no such step: such models are refused.
@@ -17,10 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
+from typing import NoReturn
 
 import numpy as np
 
-from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw, row_keys
+from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw
+from fspn.model.cpt.graded import GradedLaw
+from fspn.model.cpt.rows import row_keys
+from fspn.model.cpt.tree import TreeLevel
+from fspn.model.dispatch import ByKind
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.independent import Independent
 from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, TableSplit, UniLeaf
@@ -70,24 +77,23 @@ def add_rows(root: Node, columns: Sequence[np.ndarray], before: float) -> Node:
     while pending:  # An own stack: chains of factorize nodes are deep.
         node, rows = pending.pop()
         order.append((node, rows))
-        pending.extend(_below(node, rows))
+        pending.extend(BELOW(node, rows))
     for node, rows in reversed(order):
         children = tuple(new[id(child)] for child in node.children)
-        new[id(node)] = _moved(node, rows, children)
+        new[id(node)] = MOVED(node, rows, children)
     return new[id(root)]
 
 
-def _below(node: Node, rows: NewRows) -> list[tuple[Node, NewRows]]:
-    """The children of a node with the rows as they count there."""
-    if isinstance(node, Sum):
-        shares = _responsibilities(node, rows)
-        return [
-            (child, rows.weighed(rows.weights * share, rows.before * float(weight)))
-            for child, share, weight in zip(node.children, shares, node.weights, strict=True)
-        ]
-    if isinstance(node, Split):
-        raise NotUpdatable("a split node with regions")
+def _all_rows(node: Node, rows: NewRows) -> list[tuple[Node, NewRows]]:
     return [(child, rows) for child in node.children]
+
+
+def _shared_out(node: Sum, rows: NewRows) -> list[tuple[Node, NewRows]]:
+    shares = _responsibilities(node, rows)
+    return [
+        (child, rows.weighed(rows.weights * share, rows.before * float(weight)))
+        for child, share, weight in zip(node.children, shares, node.weights, strict=True)
+    ]
 
 
 def _responsibilities(node: Sum, rows: NewRows) -> np.ndarray:
@@ -100,24 +106,19 @@ def _responsibilities(node: Sum, rows: NewRows) -> np.ndarray:
     return np.where(total > 0, shares / np.where(total > 0, total, 1.0), node.weights[:, None])
 
 
-def _moved(node: Node, rows: NewRows, children: tuple[Node, ...]) -> Node:
-    """The node with new parameters and the given children."""
-    if isinstance(node, UniLeaf):
-        return UniLeaf(node.variable, _categorical(node.dist, rows, node.variable))
-    if isinstance(node, MultiLeaf):
-        return MultiLeaf(node.variables, _independent(node, rows))
-    if isinstance(node, TableSplit):
-        if not isinstance(node.cpt, BackoffTable):
-            raise NotUpdatable(f"a table of the kind {node.cpt.family!r}")
-        return replace(node, cpt=_backoff(node.cpt, rows, node.variable, node.given))
-    if isinstance(node, Sum):
-        return Sum(_mixed(node.weights, _shares(node, rows), rows), children)
-    return Product(children) if isinstance(node, Product) else Factorize(*children)
+def _table(node: TableSplit, rows: NewRows, _: tuple[Node, ...]) -> Node:
+    if not isinstance(node.cpt, BackoffTable):
+        raise NotUpdatable(f"a table of the kind {node.cpt.family!r}")
+    return replace(node, cpt=_backoff(node.cpt, rows, node.variable, node.given))
 
 
-def _shares(node: Sum, rows: NewRows) -> np.ndarray:
-    sums: np.ndarray = (_responsibilities(node, rows) * rows.weights).sum(axis=1)
-    return sums
+def _mixture(node: Sum, rows: NewRows, children: tuple[Node, ...]) -> Node:
+    counts = (_responsibilities(node, rows) * rows.weights).sum(axis=1)
+    return Sum(_mixed(node.weights, counts, rows), children)
+
+
+def _split(*_: object) -> NoReturn:
+    raise NotUpdatable("a split node with regions")
 
 
 def _mixed(old: np.ndarray, counts: np.ndarray, rows: NewRows) -> np.ndarray:
@@ -137,24 +138,33 @@ def _categorical(dist: object, rows: NewRows, variable: int) -> Categorical:
     return Categorical(_mixed(dist.p, _counts(rows, variable, len(dist.p)), rows))
 
 
-def _independent(node: MultiLeaf, rows: NewRows) -> Independent:
-    if not isinstance(node.dist, Independent):
-        raise NotUpdatable(f"a multi-leaf of the kind {getattr(node.dist, 'family', '?')!r}")
-    pairs = zip(node.variables, node.dist.parts, strict=True)
-    return Independent(tuple(_categorical(part, rows, v) for v, part in pairs))
+def _uni_leaf(node: UniLeaf, rows: NewRows, _: tuple[Node, ...]) -> Node:
+    return UniLeaf(node.variable, _categorical(node.dist, rows, node.variable))
+
+
+def _multi_leaf(node: MultiLeaf, rows: NewRows, _: tuple[Node, ...]) -> Node:
+    parts = node.dist.as_independent()
+    if parts is None:
+        raise NotUpdatable(f"a multi-leaf of the kind {node.dist.family!r}")
+    pairs = zip(node.variables, parts, strict=True)
+    moved = Independent(tuple(_categorical(part, rows, v) for v, part in pairs))
+    return MultiLeaf(node.variables, moved)
 
 
 def _backoff(cpt: BackoffTable, rows: NewRows, child: int, given: tuple[int, ...]) -> BackoffTable:
     base = _mixed(cpt.base, _counts(rows, child, len(cpt.base)), rows)
     codes, parents = rows.columns[child], [rows.columns[v] for v in given]
-    return BackoffTable(
-        base, tuple(_level(each, rows, codes, parents, len(base)) for each in cpt.levels)
-    )
+    levels = [_level(each, rows, codes, parents, len(base)) for each in cpt.levels]
+    if isinstance(levels[-1], GradedLaw | TreeLevel):
+        levels.append(_counted(levels[-1], rows, codes, parents, len(base)))
+    return BackoffTable(base, tuple(levels))
 
 
 def _level(
     level: BackoffLevel, rows: NewRows, codes: np.ndarray, parents: list[np.ndarray], size: int
 ) -> BackoffLevel:
+    if isinstance(level, GradedLaw | TreeLevel):
+        return level
     add: Callable[..., BackoffLevel] = _law if isinstance(level, LinearLaw) else _cells
     return add(level, rows, codes, parents[: level.width], size)
 
@@ -175,6 +185,21 @@ def _cells(
     return CountLevel.from_cells(keys, child, counts, level.sizes, level.alpha)
 
 
+def _counted(
+    law: GradedLaw | TreeLevel,
+    rows: NewRows,
+    codes: np.ndarray,
+    parents: list[np.ndarray],
+    size: int,
+) -> CountLevel:
+    """The new rows as counts on top of a law or a tree."""
+    none, first = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int32)
+    strength = max(rows.before / prod(law.sizes), 1.0)
+    return _cells(
+        CountLevel(law.sizes, none, first, none, none, strength), rows, codes, parents, size
+    )
+
+
 def _law(
     level: LinearLaw, rows: NewRows, codes: np.ndarray, parents: list[np.ndarray], size: int
 ) -> LinearLaw:
@@ -187,3 +212,28 @@ def _law(
     total = rows.before + rows.total
     epsilon = (rows.before * level.epsilon + lost) / total if total > 0 else level.epsilon
     return replace(level, noise=_mixed(level.noise, counts, rows), epsilon=float(epsilon))
+
+
+BELOW: ByKind[list[tuple[Node, NewRows]]] = ByKind(
+    "new rows on their way down",
+    {
+        Sum: _shared_out,
+        Split: _split,
+        **dict.fromkeys((UniLeaf, MultiLeaf, TableSplit, Product, Factorize), _all_rows),
+    },
+)
+"""The children of a node with the rows as they count there."""
+
+MOVED: ByKind[Node] = ByKind(
+    "new rows",
+    {
+        UniLeaf: _uni_leaf,
+        MultiLeaf: _multi_leaf,
+        TableSplit: _table,
+        Split: _split,
+        Sum: _mixture,
+        Product: lambda node, _, children: Product(children),
+        Factorize: lambda node, _, children: Factorize(*children),
+    },
+)
+"""The node with new parameters and the given children."""

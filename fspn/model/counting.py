@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from fspn.model.nodes import Factorize, MultiLeaf, Node, TableSplit
+from fspn.model.nodes import Factorize, MultiLeaf, Node, TableSplit, below
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,10 @@ def census(root: Node) -> Census:
     pending: list[tuple[Node, int]] = [(root, 1)]
     while pending:
         node, level = pending.pop()
-        nodes += 1
+        pending.extend((child, level + 1) for child in below(node))
+        regions = prod(node.cpt.sizes) if isinstance(node, TableSplit) else 0
+        nodes += 1 + regions
         factorize += isinstance(node, Factorize)
-        pending.extend((child, level + 1) for child in node.children)
-        if isinstance(node, TableSplit):
-            regions = prod(node.cpt.sizes)
-            nodes, leaves, level = nodes + regions, leaves + regions, level + 1
-        elif isinstance(node, MultiLeaf):
-            leaves += 1
-            if node.inner is not None:
-                pending.append((node.inner, level + 1))
-        depth = max(depth, level)
+        leaves += regions + isinstance(node, MultiLeaf)
+        depth = max(depth, level + (regions > 0))
     return Census(nodes, factorize, leaves, depth)
-
-
-def count_nodes(root: Node) -> int:
-    """The number of nodes."""
-    return census(root).n_nodes

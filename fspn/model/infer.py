@@ -15,6 +15,7 @@ from collections.abc import Generator
 import numpy as np
 from scipy.special import logsumexp
 
+from fspn.model.dispatch import CONDITIONAL, ByKind
 from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Sum, UniLeaf, leaves_of
 from fspn.schema.events import Events
 
@@ -43,19 +44,23 @@ def log_probability(node: Node, events: Events) -> np.ndarray:
 
 
 def _infer(node: Node, events: Events) -> Steps:
-    if not any(variable in node.scope for variable in events.constraints):
-        return np.zeros(events.n)
-    if isinstance(node, UniLeaf):
-        return node.dist.log_probability(events.constraints[node.variable])
-    if isinstance(node, MultiLeaf):
-        return node.dist.log_probability(events, node.variables)
-    if isinstance(node, Product):
-        return (yield from _product(node, events))
-    if isinstance(node, Sum):
-        return (yield from _mixture(node, events))
-    if isinstance(node, Factorize):
-        return (yield from _factorize(node, events))
-    raise TypeError(f"a {type(node).__name__} node has a probability only under a factorize node")
+    asked = any(variable in node.scope for variable in events.constraints)
+    return STEPS(node, events) if asked else _certain(events)
+
+
+def _certain(events: Events) -> Steps:
+    yield from ()
+    return np.zeros(events.n)
+
+
+def _uni_leaf(node: UniLeaf, events: Events) -> Steps:
+    yield from ()
+    return node.dist.log_probability(events.constraints[node.variable])
+
+
+def _multi_leaf(node: MultiLeaf, events: Events) -> Steps:
+    yield from ()
+    return node.dist.log_probability(events, node.variables)
 
 
 def _product(node: Product, events: Events) -> Steps:
@@ -87,3 +92,16 @@ def _factorize(node: Factorize, events: Events) -> Steps:
             q = yield node.left, part.restrict(node.left.scope)
             total[alive] = np.logaddexp(total[alive], p + q)
     return total
+
+
+STEPS: ByKind[Steps] = ByKind(
+    "FSPN-Infer",
+    {
+        UniLeaf: _uni_leaf,
+        MultiLeaf: _multi_leaf,
+        Product: _product,
+        Sum: _mixture,
+        Factorize: _factorize,
+        **CONDITIONAL,
+    },
+)

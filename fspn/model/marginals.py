@@ -15,9 +15,20 @@ import numpy as np
 
 from fspn.model.cpt.backoff import BackoffTable
 from fspn.model.cpt.dense import dense_table
+from fspn.model.dispatch import ByKind
 from fspn.model.graph import elimination_order
 from fspn.model.leaves.categorical import Categorical
-from fspn.model.nodes import Factorize, Node, Product, Sum, TableSplit, UniLeaf
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Split,
+    Sum,
+    TableSplit,
+    UniLeaf,
+    table_of,
+)
 
 MAX_CELLS = 1 << 22
 
@@ -43,18 +54,32 @@ class Bucket:
 
 def marginals(root: Node) -> dict[int, np.ndarray]:
     """The marginal of every variable of a model of codes; :class:`NoMarginals` where it is none."""
-    if isinstance(root, Sum):
-        parts = [marginals(child) for child in root.children]
-        return {
-            v: sum(w * part[v] for w, part in zip(root.weights, parts, strict=True))
-            for v in parts[0]
-        }
-    if isinstance(root, Product):
-        found: dict[int, np.ndarray] = {}
-        for child in root.children:
-            found |= marginals(child)
-        return found
+    return MARGINALS(root)
+
+
+def _mixed(root: Sum) -> dict[int, np.ndarray]:
+    parts = [marginals(child) for child in root.children]
+    return {
+        v: sum(w * part[v] for w, part in zip(root.weights, parts, strict=True)) for v in parts[0]
+    }
+
+
+def _side_by_side(root: Product) -> dict[int, np.ndarray]:
+    return {v: row for child in root.children for v, row in marginals(child).items()}
+
+
+def _network(root: Node) -> dict[int, np.ndarray]:
     return _network_marginals(_parts(root))
+
+
+MARGINALS: ByKind[dict[int, np.ndarray]] = ByKind(
+    "marginals",
+    {
+        Sum: _mixed,
+        Product: _side_by_side,
+        **dict.fromkeys((UniLeaf, MultiLeaf, Factorize, Split, TableSplit), _network),
+    },
+)
 
 
 def _parts(root: Node) -> list[UniLeaf | TableSplit]:
@@ -63,11 +88,11 @@ def _parts(root: Node) -> list[UniLeaf | TableSplit]:
     pending = [root]
     while pending:
         node = pending.pop()
-        if isinstance(node, UniLeaf) and isinstance(node.dist, Categorical):
+        if isinstance(node, UniLeaf) and node.dist.pmf() is not None:
             found.append(node)
-        elif isinstance(node, Factorize) and isinstance(node.right, TableSplit):
-            found.append(node.right)
-            pending.append(node.left)
+        elif (table := table_of(node)) is not None:
+            found.append(table)
+            pending.append(node.children[0])
         elif isinstance(node, Product):
             pending.extend(node.children)
         else:
@@ -80,10 +105,9 @@ def _network_marginals(parts: Sequence[UniLeaf | TableSplit]) -> dict[int, np.nd
     parents: list[tuple[int, ...]] = []
     factors: list[tuple[tuple[int, ...], np.ndarray]] = []
     for i, part in enumerate(parts):
-        own = part.given if isinstance(part, TableSplit) else ()
-        if any(v not in place for v in own):
+        if any(v not in place for v in part.given):
             raise NoMarginals("a table given a variable of another part")
-        parents.append(tuple(place[v] for v in own))
+        parents.append(tuple(place[v] for v in part.given))
         factors.append(((*parents[i], i), _cells(part)))
     sizes = [cells.shape[-1] for _, cells in factors]
     order, width = elimination_order(parents, sizes, MAX_CELLS)
@@ -148,26 +172,41 @@ def _times(
 
 def tilted(root: Node, factors: Mapping[int, np.ndarray]) -> Node:
     """The model with the rows of some variables multiplied by a factor per code, and normalised."""
-    if isinstance(root, Sum):
-        return Sum(root.weights, tuple(tilted(child, factors) for child in root.children))
-    if isinstance(root, Product):
-        return Product(tuple(tilted(child, factors) for child in root.children))
     spine: list[Factorize] = []
     while isinstance(root, Factorize):
         spine.append(root)
         root = root.left
-    node = tilted(root, factors) if isinstance(root, Product) else _tilted_leaf(root, factors)
+    node = TILTED(root, factors)
     for part in reversed(spine):
-        node = Factorize(node, _tilted_leaf(part.right, factors))
+        node = Factorize(node, TILTED(part.right, factors))
     return node
 
 
-def _tilted_leaf(node: Node, factors: Mapping[int, np.ndarray]) -> Node:
-    if isinstance(node, UniLeaf) and node.variable in factors:
-        p = np.asarray(node.dist.pmf()) * factors[node.variable]
-        return UniLeaf(node.variable, Categorical(p / p.sum()))
-    if isinstance(node, TableSplit) and node.variable in factors:
-        cpt = node.cpt
-        if isinstance(cpt, BackoffTable):
-            return replace(node, cpt=cpt.tilted(factors[node.variable]))
+def _tilted_children(node: Sum | Product, factors: Mapping[int, np.ndarray]) -> Node:
+    return replace(node, children=tuple(tilted(child, factors) for child in node.children))
+
+
+def _tilted_leaf(node: UniLeaf, factors: Mapping[int, np.ndarray]) -> Node:
+    if node.variable not in factors:
+        return node
+    p = np.asarray(node.dist.pmf()) * factors[node.variable]
+    return UniLeaf(node.variable, Categorical(p / p.sum()))
+
+
+def _tilted_table(node: TableSplit, factors: Mapping[int, np.ndarray]) -> Node:
+    if node.variable in factors and isinstance(node.cpt, BackoffTable):
+        return replace(node, cpt=node.cpt.tilted(factors[node.variable]))
     return node
+
+
+TILTED: ByKind[Node] = ByKind(
+    "tilting",
+    {
+        UniLeaf: _tilted_leaf,
+        TableSplit: _tilted_table,
+        Sum: _tilted_children,
+        Product: _tilted_children,
+        Factorize: tilted,
+        **dict.fromkeys((MultiLeaf, Split), lambda node, _: node),
+    },
+)

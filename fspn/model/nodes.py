@@ -4,6 +4,10 @@ A node stands for a distribution :math:`\Pr(S)` (uni-leaf, product, sum, factori
 conditional one :math:`\Pr(S \mid C)` (split, multi-leaf). :class:`TableSplit` is a split node that
 has one region per value of its conditioning variables, kept as one table instead of thousands of
 objects; :func:`expand` writes it out.
+
+Every kind has ``scope``, ``children``, ``given`` (the conditioning variables that it names itself)
+and ``n_parameters`` (its own, without those of its children). What is done with nodes beyond that
+is a :class:`fspn.model.dispatch.ByKind` each.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import ClassVar, get_args
 
 import numpy as np
 
@@ -29,14 +34,16 @@ class UniLeaf:
 
     variable: int
     dist: Univariate
+    given: ClassVar[tuple[int, ...]] = ()
+    children: ClassVar[tuple[Node, ...]] = ()
 
     @property
     def scope(self) -> frozenset[int]:
         return frozenset([self.variable])
 
     @property
-    def children(self) -> tuple[Node, ...]:
-        return ()
+    def n_parameters(self) -> int:
+        return self.dist.n_parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +52,16 @@ class MultiLeaf:
 
     variables: tuple[int, ...]
     dist: Multivariate
+    given: ClassVar[tuple[int, ...]] = ()
+    children: ClassVar[tuple[Node, ...]] = ()
 
     @property
     def scope(self) -> frozenset[int]:
         return frozenset(self.variables)
 
     @property
-    def children(self) -> tuple[Node, ...]:
-        return ()
+    def n_parameters(self) -> int:
+        return self.dist.n_parameters
 
     @property
     def inner(self) -> Node | None:
@@ -65,6 +74,8 @@ class Product:
     r""":math:`\Pr(S) = \prod_j \Pr(S_j)` over independent parts."""
 
     children: tuple[Node, ...]
+    given: ClassVar[tuple[int, ...]] = ()
+    n_parameters: ClassVar[int] = 0
 
     @cached_property
     def scope(self) -> frozenset[int]:
@@ -77,10 +88,15 @@ class Sum:
 
     weights: np.ndarray
     children: tuple[Node, ...]
+    given: ClassVar[tuple[int, ...]] = ()
 
     @cached_property
     def scope(self) -> frozenset[int]:
         return _gather_scope(self)
+
+    @property
+    def n_parameters(self) -> int:
+        return len(self.weights) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +110,15 @@ class Split:
 
     regions: tuple[Region, ...]
     children: tuple[Node, ...]
+    n_parameters: ClassVar[int] = 0
 
     @cached_property
     def scope(self) -> frozenset[int]:
         return _gather_scope(self)
+
+    @cached_property
+    def given(self) -> tuple[int, ...]:
+        return tuple(sorted({v for region in self.regions for v in region}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,14 +134,15 @@ class TableSplit:
     variable: int
     given: tuple[int, ...]
     cpt: BackoffTable | FullTable
+    children: ClassVar[tuple[Node, ...]] = ()
 
     @property
     def scope(self) -> frozenset[int]:
         return frozenset([self.variable])
 
     @property
-    def children(self) -> tuple[Node, ...]:
-        return ()
+    def n_parameters(self) -> int:
+        return self.cpt.n_parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +151,8 @@ class Factorize:
 
     left: Node
     right: Node
+    given: ClassVar[tuple[int, ...]] = ()
+    n_parameters: ClassVar[int] = 0
 
     @property
     def children(self) -> tuple[Node, ...]:
@@ -140,6 +164,21 @@ class Factorize:
 
 
 Node = UniLeaf | MultiLeaf | Product | Sum | Split | TableSplit | Factorize
+NODE_KINDS: tuple[type, ...] = get_args(Node)
+ONLY_RIGHT = (Split, TableSplit)
+"""The kinds that stand only under a factorize node's right."""
+
+
+def table_of(node: object) -> TableSplit | None:
+    """The table of a factorize node over one; None for a factorize node over regions, and else."""
+    right = node.right if isinstance(node, Factorize) else None
+    return right if isinstance(right, TableSplit) else None
+
+
+def below(node: Node) -> tuple[Node, ...]:
+    """The children of a node, or the root inside a multi-leaf that is an FSPN of its own."""
+    inner = node.inner if isinstance(node, MultiLeaf) else None
+    return node.children if inner is None else (inner,)
 
 
 def _gather_scope(root: Node) -> frozenset[int]:
@@ -176,11 +215,8 @@ def leaves_of(right: Node) -> Iterator[tuple[Region, MultiLeaf]]:
         if isinstance(node, MultiLeaf):
             yield region, node
         elif isinstance(node, Split):
-            inner = [
-                (narrow(region, cell), child)
-                for cell, child in zip(node.regions, node.children, strict=True)
-            ]
-            pending.extend(reversed(inner))
+            parts = list(zip(node.regions, node.children, strict=True))
+            pending.extend((narrow(region, inner), child) for inner, child in reversed(parts))
         else:
             raise TypeError(
                 "the right child of a factorize node must consist of split nodes and multi-leaves, "
@@ -202,12 +238,4 @@ def expand(node: TableSplit) -> Split:
 
 def count_parameters(root: Node) -> int:
     """The number of free parameters: those of the leaves and tables, and the sum weights."""
-    return sum(_own_parameters(node) for node in walk(root))
-
-
-def _own_parameters(node: Node) -> int:
-    if isinstance(node, UniLeaf | MultiLeaf):
-        return node.dist.n_parameters
-    if isinstance(node, TableSplit):
-        return node.cpt.n_parameters
-    return len(node.weights) - 1 if isinstance(node, Sum) else 0
+    return sum(node.n_parameters for node in walk(root))

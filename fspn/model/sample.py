@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from fspn.model.dispatch import ByKind
 from fspn.model.nodes import (
     Factorize,
     MultiLeaf,
@@ -28,34 +29,24 @@ def sample_columns(root: Node, n: int, rng: np.random.Generator) -> Columns:
     while pending:
         node, rows = pending.pop()
         if len(rows):
-            pending.extend(reversed(_draw(node, rows, columns, rng)))
+            pending.extend(reversed(DRAW(node, rows, columns, rng)))
     return columns
 
 
-def _draw(
-    node: Node, rows: np.ndarray, columns: Columns, rng: np.random.Generator
-) -> list[tuple[Node, np.ndarray]]:
-    """Fill in a leaf's columns, or say which nodes must be drawn for which rows, in order."""
-    if isinstance(node, UniLeaf):
-        columns[node.variable][rows] = node.dist.sample(len(rows), rng)
-    elif isinstance(node, TableSplit):
-        columns[node.variable][rows] = _draw_table(node, rows, columns, rng)
-    elif isinstance(node, MultiLeaf):
-        return _draw_leaf(node, rows, columns, rng)
-    elif isinstance(node, Sum):
-        which = rng.choice(len(node.weights), size=len(rows), p=node.weights)
-        return [(child, rows[which == i]) for i, child in enumerate(node.children)]
-    elif isinstance(node, Split):
-        parts = zip(node.regions, node.children, strict=True)
-        return [(child, rows[inside(region, rows, columns)]) for region, child in parts]
-    elif isinstance(node, Product | Factorize):
-        return [(child, rows) for child in node.children]
+Pending = list[tuple[Node, np.ndarray]]
+"""The nodes that must be drawn next, in order, each for some of the rows."""
+
+
+def _uni_leaf(
+    node: UniLeaf, rows: np.ndarray, columns: Columns, rng: np.random.Generator
+) -> Pending:
+    columns[node.variable][rows] = node.dist.sample(len(rows), rng)
     return []
 
 
-def _draw_leaf(
+def _multi_leaf(
     node: MultiLeaf, rows: np.ndarray, columns: Columns, rng: np.random.Generator
-) -> list[tuple[Node, np.ndarray]]:
+) -> Pending:
     if node.inner is not None:
         return [(node.inner, rows)]
     drawn = node.dist.sample(len(rows), rng)
@@ -64,24 +55,54 @@ def _draw_leaf(
     return []
 
 
+def _all_rows(node: Node, rows: np.ndarray, *_: object) -> Pending:
+    return [(child, rows) for child in node.children]
+
+
+def _mixture(node: Sum, rows: np.ndarray, _: Columns, rng: np.random.Generator) -> Pending:
+    which = rng.choice(len(node.weights), size=len(rows), p=node.weights)
+    return [(child, rows[which == i]) for i, child in enumerate(node.children)]
+
+
+def _split(node: Split, rows: np.ndarray, columns: Columns, _: object) -> Pending:
+    parts = zip(node.regions, node.children, strict=True)
+    return [(child, rows[inside(region, rows, columns)]) for region, child in parts]
+
+
 def inside(region: Region, rows: np.ndarray, columns: Mapping[int, np.ndarray]) -> np.ndarray:
     """Which of the rows lie in a region."""
     found = np.ones(len(rows), dtype=bool)
-    for variable, cell in region.items():
+    for variable, side in region.items():
         values = columns[variable][rows]
-        if isinstance(cell, Interval):
-            found &= (values > cell.lower) & (values <= cell.upper)
+        if isinstance(side, Interval):
+            found &= (values > side.lower) & (values <= side.upper)
         else:
-            found &= CodeRange(values, values).intersect(cell).possible()
+            found &= CodeRange(values, values).intersect(side).possible()
     return found
 
 
-def _draw_table(
+def _table(
     node: TableSplit, rows: np.ndarray, columns: Columns, rng: np.random.Generator
-) -> np.ndarray:
+) -> Pending:
     given = np.column_stack([columns[variable][rows] for variable in node.given]).astype(np.int64)
     configurations, which = np.unique(given, axis=0, return_inverse=True)
     cumulative = np.cumsum(node.cpt.table(configurations), axis=1)
     cumulative /= cumulative[:, -1:]
     uniform = rng.random((len(rows), 1))
-    return (cumulative[which.ravel()] <= uniform).sum(axis=1)
+    columns[node.variable][rows] = (cumulative[which.ravel()] <= uniform).sum(axis=1)
+    return []
+
+
+DRAW: ByKind[Pending] = ByKind(
+    "sampling",
+    {
+        UniLeaf: _uni_leaf,
+        MultiLeaf: _multi_leaf,
+        TableSplit: _table,
+        Split: _split,
+        Sum: _mixture,
+        Product: _all_rows,
+        Factorize: _all_rows,
+    },
+)
+"""Fills in a leaf's columns, or says which nodes must be drawn for which rows."""

@@ -9,12 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
 
+from fspn.model.dispatch import ByKind
 from fspn.model.leaves.base import log_of
-from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, TableSplit, UniLeaf
+from fspn.model.nodes import (
+    ONLY_RIGHT,
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Split,
+    Sum,
+    TableSplit,
+    UniLeaf,
+)
 from fspn.model.sample import inside
 from fspn.schema.events import CodeRange, Constraint, Events, RealPoint
 
@@ -38,33 +50,30 @@ class _Scorer:
         while isinstance(node, Factorize):
             total += self._conditional(node.right, rows)
             node = node.left
-        return total + self._unconditional(node, rows)
-
-    def _unconditional(self, node: Node, rows: np.ndarray) -> np.ndarray:
-        if isinstance(node, UniLeaf):
-            return node.dist.log_probability(_point(self.columns[node.variable][rows]))
-        if isinstance(node, MultiLeaf):
-            return self._multi_leaf(node, rows)
-        if isinstance(node, Product):
-            return np.asarray(sum(self.score(child, rows) for child in node.children))
-        if isinstance(node, Sum):
-            logs = np.stack([self.score(child, rows) for child in node.children], axis=1)
-            return np.asarray(logsumexp(logs + log_of(node.weights), axis=1))
-        raise TypeError(
-            f"a {type(node).__name__} node is conditional: it has no density of its own"
-        )
+        if isinstance(node, ONLY_RIGHT):
+            raise TypeError(f"a {type(node).__name__} node has no density of its own")
+        return total + self._DENSITIES.of(node)(self, node, rows)
 
     def _conditional(self, node: Node, rows: np.ndarray) -> np.ndarray:
-        if isinstance(node, TableSplit):
-            return self._table(node, rows)
-        if isinstance(node, Split):
-            total = np.full(len(rows), -np.inf)
-            for region, child in zip(node.regions, node.children, strict=True):
-                mine = np.flatnonzero(inside(region, rows, self.columns))
-                if len(mine):
-                    total[mine] = self._conditional(child, rows[mine])
-            return total
-        return self._unconditional(node, rows)
+        return self._DENSITIES.of(node)(self, node, rows)
+
+    def _uni_leaf(self, node: UniLeaf, rows: np.ndarray) -> np.ndarray:
+        return node.dist.log_probability(_point(self.columns[node.variable][rows]))
+
+    def _product(self, node: Product, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(sum(self.score(child, rows) for child in node.children))
+
+    def _mixture(self, node: Sum, rows: np.ndarray) -> np.ndarray:
+        logs = np.stack([self.score(child, rows) for child in node.children], axis=1)
+        return np.asarray(logsumexp(logs + log_of(node.weights), axis=1))
+
+    def _split(self, node: Split, rows: np.ndarray) -> np.ndarray:
+        total = np.full(len(rows), -np.inf)
+        for region, child in zip(node.regions, node.children, strict=True):
+            mine = np.flatnonzero(inside(region, rows, self.columns))
+            if len(mine):
+                total[mine] = self._conditional(child, rows[mine])
+        return total
 
     def _multi_leaf(self, node: MultiLeaf, rows: np.ndarray) -> np.ndarray:
         if node.inner is not None:
@@ -84,6 +93,19 @@ class _Scorer:
         configurations = np.column_stack(np.unravel_index(keys, node.cpt.sizes))
         table = log_of(node.cpt.table(configurations))
         return table[which.ravel(), self.columns[node.variable][rows]]
+
+    _DENSITIES: ClassVar[ByKind[np.ndarray]] = ByKind(
+        "log-densities of rows",
+        {
+            UniLeaf: _uni_leaf,
+            MultiLeaf: _multi_leaf,
+            TableSplit: _table,
+            Split: _split,
+            Sum: _mixture,
+            Product: _product,
+            Factorize: score,
+        },
+    )
 
 
 def _point(values: np.ndarray) -> Constraint:

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from fspn.model.cpt.backoff import BackoffTable
 from fspn.model.cpt.full import FullTable
+from fspn.model.dispatch import ByKind
 from fspn.model.leaves.base import bytes_of
-from fspn.model.nodes import MultiLeaf, Node, Split, Sum, TableSplit, UniLeaf, walk
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Split,
+    Sum,
+    TableSplit,
+    UniLeaf,
+    walk,
+)
 from fspn.schema.events import Codes, Region
 
 POINTER = 4
@@ -17,21 +28,7 @@ def size_bytes(root: Node) -> int:
 
     The parameters count at the precision in which the model keeps them.
     """
-    return sum(_own_bytes(node) + POINTER * (1 + len(node.children)) for node in walk(root))
-
-
-def _own_bytes(node: Node) -> int:
-    if isinstance(node, UniLeaf):
-        return POINTER + node.dist.size_bytes
-    if isinstance(node, MultiLeaf):
-        return POINTER * len(node.variables) + node.dist.size_bytes
-    if isinstance(node, TableSplit):
-        return POINTER * (1 + len(node.given)) + _table_bytes(node.cpt)
-    if isinstance(node, Sum):
-        return node.weights.nbytes
-    if isinstance(node, Split):
-        return sum(_region_bytes(region) for region in node.regions)
-    return 0
+    return sum(OWN_BYTES(node) + POINTER * (1 + len(node.children)) for node in walk(root))
 
 
 def _table_bytes(cpt: BackoffTable | FullTable) -> int:
@@ -41,6 +38,20 @@ def _table_bytes(cpt: BackoffTable | FullTable) -> int:
 
 def _region_bytes(region: Region) -> int:
     return sum(
-        POINTER * (1 + len(cell.codes)) if isinstance(cell, Codes) else POINTER + 2 * NUMBER
-        for cell in region.values()
+        POINTER * (1 + len(side.codes)) if isinstance(side, Codes) else POINTER + 2 * NUMBER
+        for side in region.values()
     )
+
+
+OWN_BYTES: ByKind[int] = ByKind(
+    "size",
+    {
+        UniLeaf: lambda node: POINTER + node.dist.size_bytes,
+        MultiLeaf: lambda node: POINTER * len(node.variables) + node.dist.size_bytes,
+        TableSplit: lambda node: POINTER * (1 + len(node.given)) + _table_bytes(node.cpt),
+        Split: lambda node: sum(_region_bytes(region) for region in node.regions),
+        Sum: lambda node: node.weights.nbytes,
+        Product: lambda node: 0,
+        Factorize: lambda node: 0,
+    },
+)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
-from fspn.schema.cells import Cells
 from fspn.schema.variable import Variable
 
 SHOWN = 60
@@ -42,18 +41,13 @@ class Domain:
         return {name: index for index, name in enumerate(self.names)}
 
     @cached_property
-    def plain(self) -> dict[Hashable, tuple[int, dict[Any, int]]]:
+    def value_codes(self) -> dict[Hashable, tuple[int, dict[Any, int]]]:
         """The columns with one value per code: position, and code of every value."""
         return {
             variable.name: (index, variable.positions)
             for index, variable in enumerate(self.variables)
             if variable.is_coded and variable.cells is None and variable.kind != "datetime"
         }
-
-    @cached_property
-    def tops(self) -> list[int]:
-        """The highest code of every variable."""
-        return [variable.size - 1 for variable in self.variables]
 
     def index(self, name: Hashable) -> int:
         """The position of a column, or an error that names it."""
@@ -66,14 +60,6 @@ class Domain:
     def encode(self, table: pd.DataFrame) -> list[np.ndarray]:
         """All columns of a table as codes or floats, in the model's column order."""
         return [variable.encode(table[variable.name]) for variable in self.variables]
-
-    def with_cells(self, cells: Mapping[int, Cells]) -> Domain:
-        """The variables, with cells for some of them."""
-        changed = [
-            replace(variable, cells=cells.get(index, variable.cells))
-            for index, variable in enumerate(self.variables)
-        ]
-        return Domain(tuple(changed))
 
     def summary(self) -> pd.DataFrame:
         """A row per column: kind, type, number of cells, values, share of missing values."""

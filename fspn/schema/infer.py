@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fspn.schema.domain import Domain
-from fspn.schema.values import as_floats, dtype_name, instant, is_clock, microseconds, plain
+from fspn.schema.values import as_floats, as_python, dtype_name, instant, is_clock, microseconds
 from fspn.schema.variable import KINDS, Kind, Variable
 
 MAX_INTEGER = 2**53
@@ -202,12 +202,12 @@ def _labels(column: pd.Series, kind: Kind, extra: list[Any]) -> np.ndarray:
     """Labels sorted; those of an ordered category in its order."""
     seen: list[Any] = list(pd.unique(column.dropna()))
     if isinstance(column.dtype, pd.CategoricalDtype):
-        categories = [plain(label) for label in column.dtype.categories]
+        categories = [as_python(label) for label in column.dtype.categories]
         if kind == "ordered":
             return _objects([*categories, *(v for v in extra if v not in categories)])
         seen += categories
     try:
-        labels = {plain(label) for label in [*seen, *extra]}
+        labels = {as_python(label) for label in [*seen, *extra]}
         ordered = sorted(labels, key=lambda label: (str(type(label)), label))
     except TypeError as error:
         raise ValueError(f"column {column.name!r} holds no labels: {error}") from error

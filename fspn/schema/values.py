@@ -217,6 +217,6 @@ def restore_labels(labels: np.ndarray, positions: np.ndarray, dtype: str) -> pd.
     return series.astype(pandas_type(dtype))
 
 
-def plain(value: Any) -> Any:
+def as_python(value: Any) -> Any:
     """A value as Python has it, out of numpy's own types."""
     return value.item() if isinstance(value, np.generic) and not is_missing(value) else value

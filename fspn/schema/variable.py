@@ -14,10 +14,10 @@ from fspn.schema.cells import OUTSIDE, Cells
 from fspn.schema.scattered import ScatteredCells
 from fspn.schema.values import (
     as_floats,
+    as_python,
     instant,
     microseconds,
     number,
-    plain,
     restore_clock,
     restore_labels,
     restore_numbers,
@@ -94,8 +94,8 @@ class Variable:
     @property
     def has_plain_line(self) -> bool:
         """Whether every code is a number of its own and none is missing."""
-        plain = self.cells is None and self.missing is None and not self.has_labels
-        return plain and self.kind == "ordered"
+        numbers = self.cells is None and self.missing is None and not self.has_labels
+        return numbers and self.kind == "ordered"
 
     @property
     def has_whole_values(self) -> bool:
@@ -119,7 +119,7 @@ class Variable:
         """Where one value lies on the line; NaN for a label that the column does not have."""
         if self.has_labels or not self.is_ordered:
             try:
-                return float(self.positions.get(plain(value), np.nan))
+                return float(self.positions.get(as_python(value), np.nan))
             except TypeError as error:
                 raise ValueError(f"column {self.name!r}: {value!r} is not a value") from error
         if self.kind == "datetime":
@@ -135,7 +135,7 @@ class Variable:
     def _label_places(self, column: pd.Series) -> np.ndarray:
         numbers, distinct = pd.factorize(column)
         known = self.positions
-        found = [float(known.get(plain(label), np.inf)) for label in distinct]
+        found = [float(known.get(as_python(label), np.inf)) for label in distinct]
         return np.array([*found, np.nan])[numbers]
 
     # ------------------------------------------------------------------ the line to codes

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from fspn.model.dispatch import ByKind
 from fspn.model.leaves.base import leaf_faults
 from fspn.model.leaves.checks import share_faults
 from fspn.model.nodes import (
+    ONLY_RIGHT,
     Factorize,
     MultiLeaf,
     Node,
@@ -17,13 +19,14 @@ from fspn.model.nodes import (
     Sum,
     TableSplit,
     UniLeaf,
+    below,
 )
 from fspn.schema.domain import Domain
 from fspn.schema.events import Region, narrow
 from fspn.validate.leaves import domain_faults, table_faults
 from fspn.validate.tiling import tiling_fault
 
-CONDITIONAL = (Split, TableSplit, MultiLeaf)
+RIGHT = (*ONLY_RIGHT, MultiLeaf)
 
 
 class ModelError(ValueError):
@@ -80,7 +83,7 @@ def _places(root: Node) -> Iterator[tuple[Place, Node]]:
 
 
 def _root_faults(root: Node, domain: Domain) -> Iterator[str]:
-    if isinstance(root, Split | TableSplit):
+    if isinstance(root, ONLY_RIGHT):
         yield f"a {type(root).__name__} stands only under a factorize node"
     missing = [domain[v].name for v in range(len(domain)) if v not in root.scope]
     if missing:
@@ -88,39 +91,19 @@ def _root_faults(root: Node, domain: Domain) -> Iterator[str]:
 
 
 def _steps(node: Node) -> list[tuple[str, Node]]:
-    if isinstance(node, Factorize):
-        return [(".left", node.left), (".right", node.right)]
-    if isinstance(node, MultiLeaf) and node.inner is not None:
-        return [(".dist.root", node.inner)]
-    return [(f"[{i}]", child) for i, child in enumerate(node.children)]
+    steps: Iterable[str] = (f"[{i}]" for i in range(len(node.children)))
+    if isinstance(node, Factorize | MultiLeaf):
+        steps = (".left", ".right") if node.children else (".dist.root",)
+    return list(zip(steps, below(node), strict=False))
 
 
 def _faults(node: Node, domain: Domain) -> Iterator[str]:
-    outside = [v for v in _own_variables(node) if not 0 <= v < len(domain)]
+    own = () if node.children else sorted(node.scope)
+    outside = [v for v in (*own, *node.given) if not 0 <= v < len(domain)]
     if outside:
         yield f"the variable(s) {outside} do not exist; the domain has {len(domain)}"
-    elif isinstance(node, UniLeaf):
-        yield from leaf_faults(node.dist, domain[node.variable])
-    elif isinstance(node, MultiLeaf):
-        yield from _multi_leaf_faults(node, domain)
-    elif isinstance(node, TableSplit):
-        yield from table_faults(node, domain)
-    elif isinstance(node, Product):
-        yield from _product_faults(node, domain)
-    elif isinstance(node, Sum):
-        yield from _sum_faults(node)
-    elif isinstance(node, Split):
-        yield from _split_faults(node)
     else:
-        yield from _factorize_faults(node, domain)
-
-
-def _own_variables(node: Node) -> list[int]:
-    if isinstance(node, Split):
-        return sorted({v for region in node.regions for v in region})
-    if isinstance(node, TableSplit):
-        return [node.variable, *node.given]
-    return [] if node.children else sorted(node.scope)
+        yield from FAULTS(node, domain)
 
 
 def _names(variables: frozenset[int], domain: Domain) -> str:
@@ -137,7 +120,7 @@ def _multi_leaf_faults(node: MultiLeaf, domain: Domain) -> Iterator[str]:
 
 def _unconditional(children: tuple[Node, ...]) -> Iterator[str]:
     for child in children:
-        if isinstance(child, Split | TableSplit):
+        if isinstance(child, ONLY_RIGHT):
             yield f"a {type(child).__name__} child; it stands only under a factorize node's right"
 
 
@@ -152,7 +135,7 @@ def _product_faults(node: Product, domain: Domain) -> Iterator[str]:
         seen |= child.scope
 
 
-def _sum_faults(node: Sum) -> Iterator[str]:
+def _sum_faults(node: Sum, _: Domain) -> Iterator[str]:
     yield from _unconditional(node.children)
     if len(node.children) != len(node.weights) or not node.children:
         yield f"{len(node.weights)} weights for {len(node.children)} children"
@@ -169,18 +152,18 @@ def _same_scope(children: tuple[Node, ...]) -> Iterator[str]:
             yield f"child {index} is over other variables than child 0"
 
 
-def _split_faults(node: Split) -> Iterator[str]:
+def _split_faults(node: Split, _: Domain) -> Iterator[str]:
     if len(node.children) != len(node.regions) or not node.children:
         yield f"{len(node.regions)} regions for {len(node.children)} children"
     for child in node.children:
-        if not isinstance(child, CONDITIONAL):
+        if not isinstance(child, RIGHT):
             yield f"a {type(child).__name__} child; only splits and multi-leaves may follow a split"
     yield from _same_scope(node.children)
 
 
 def _factorize_faults(node: Factorize, domain: Domain) -> Iterator[str]:
     yield from _unconditional((node.left,))
-    if not isinstance(node.right, CONDITIONAL):
+    if not isinstance(node.right, RIGHT):
         yield f"a {type(node.right).__name__} on the right; it must be a split or a multi-leaf"
         return
     if node.left.scope & node.right.scope:
@@ -200,11 +183,24 @@ def _conditions(right: Node) -> tuple[frozenset[int], list[Region]]:
     pending: list[tuple[Region, Node]] = [({}, right)]
     while pending:
         region, node = pending.pop()
+        given.update(node.given)
         if isinstance(node, Split):
-            given.update(v for cell in node.regions for v in cell)
             parts = zip(node.regions, node.children, strict=True)
-            pending.extend((narrow(region, cell), child) for cell, child in parts)
+            pending.extend((narrow(region, inner), child) for inner, child in parts)
         else:
             regions.append(region)
-            given.update(node.given if isinstance(node, TableSplit) else ())
     return frozenset(given), regions
+
+
+FAULTS: ByKind[Iterator[str]] = ByKind(
+    "validation",
+    {
+        UniLeaf: lambda node, domain: leaf_faults(node.dist, domain[node.variable]),
+        MultiLeaf: _multi_leaf_faults,
+        TableSplit: table_faults,
+        Product: _product_faults,
+        Sum: _sum_faults,
+        Split: _split_faults,
+        Factorize: _factorize_faults,
+    },
+)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import chi2_contingency
 
 from baselines.independent import Independent
+from baselines.ours.fspn_model import FSPNModel
 from baselines.ours.spn_tree import GTest, SPNTree
 from fspn import FSPN
 from fspn.learn.dependence.rdc import Column
@@ -70,3 +73,11 @@ def test_it_is_as_good_as_the_published_learnspn() -> None:
     data = benchmark("nltcs")
     model = SPNTree(1e-4, 20, 0.1).fit(data.train, data.domains)
     assert model.score_samples(data.test).mean() >= -6.11
+
+
+@pytest.mark.parametrize("params", [{"group": "split", "tau_high": 0.7}, {"tau_high": 1.1}])
+def test_the_bound_on_parents_holds_where_there_are_no_tables(params: dict[str, Any]) -> None:
+    table = pd.DataFrame({"a": [0, 1] * 50, "b": [0, 1, 1, 0] * 25})
+    domains = {name: np.array([0, 1]) for name in table}
+    assert FSPNModel(max_parents=2, **params).fit(table, domains).model.max_parents is None
+    assert FSPNModel(max_parents=2).fit(table, domains).model.max_parents == 2

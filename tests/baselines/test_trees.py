@@ -14,8 +14,8 @@ from baselines.bayes_net.chow_liu import chow_liu
 from baselines.independent import Independent
 from baselines.trees.chow_liu import ChowLiuTree
 from baselines.trees.counts import Indicators
-from baselines.trees.kernels import spanning_tree
 from baselines.trees.mixture_of_trees import MixtureOfTrees, Rows
+from fspn.learn.spanning_tree import spanning_tree
 from tests.benchmarks import benchmark, made_up
 
 # Test log-likelihood of train-only fits with a quarter pseudo-count per cell: independent, tree.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -104,11 +106,11 @@ def test_three_hundred_binary_columns(preset: str) -> None:
     assert model.conditional_table([0, 1, 5], {7: 1}).sum() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("params", [{"tau_low": 0.1, "tau_high": 0.5}, {"preset": "paper"}])
 @pytest.mark.parametrize("min_rows", [1, 2])
-def test_the_smallest_slices(preset: str, min_rows: int) -> None:
+def test_the_smallest_slices(params: dict[str, Any], min_rows: int) -> None:
     rng = np.random.default_rng(3)
     table = pd.DataFrame(rng.integers(0, 3, (40, 5)))
-    model = FSPN(preset=preset, min_rows=min_rows).fit(table)
+    model = FSPN(min_rows=min_rows, **params).fit(table)
     validate(model.root_, model.domain_)
     assert model.probability({}) == pytest.approx(1.0, abs=1e-9)

@@ -1,4 +1,4 @@
-"""Every checkable statement of the abstract, Sections 3-6 and Appendix D."""
+"""Every checkable statement of the abstract, Sections 3-6 and Appendices C and D."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from experiments.report.claims.rules import (
 from experiments.report.claims.theory import (
     beats_published,
     best_of_all,
+    best_plugins,
     comparable,
     local_optimum,
     near_linear,
@@ -92,6 +93,14 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 5, Proposition 3",
         "one EM step on the weights of sum nodes gains at most 1e-6 nats per training row",
         local_optimum,
+    ),
+    Claim(
+        "plug-ins",
+        "RDC, k-means clustering and greedy splitting are the best choice of plug-ins",
+        "Appendix C",
+        "mean KL of the recipe and of each variant with one plug-in changed (1% counts as equal); "
+        "holds: lowest on every dataset, in part: on some",
+        best_plugins,
     ),
     Claim(
         "accuracy",

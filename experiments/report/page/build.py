@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -39,7 +39,7 @@ from experiments.report.tables.gaps import Gap, failed, study_gaps
 from experiments.report.tables.loglik import FAMILY, benchmark_rows, by_rows, by_the_paper, table1
 from experiments.report.tables.pairs import pairs
 from experiments.report.tables.plugins import EXPERIMENT as PLUGINS
-from experiments.report.tables.plugins import plugins_table
+from experiments.report.tables.plugins import Standing, plugins_table, standing
 from experiments.report.tables.runs import environment, runs_table
 from experiments.report.tables.writing import Table
 
@@ -102,11 +102,17 @@ def judge(rows: Rows, paper: Paper) -> tuple[Entry, ...]:
             subject,
             by_rows(benchmark, subject, paper),
             fit_rows(rows, subject),
-            read_checks(rows.of(EXPERIMENT), subject),
+            replace(read_checks(rows.of(EXPERIMENT), subject), plugins=_standing(rows, subject)),
         )
         for subject in SUBJECTS
     )
     return ledger(CLAIMS, published, default, literal)
+
+
+def _standing(rows: Rows, subject: str) -> Standing | None:
+    """How a learner stands among its own variants."""
+    variants = rows.of(PLUGINS)
+    return standing(variants[variants["model"] == subject])
 
 
 def _study(sources: Sources, family: str) -> Section:

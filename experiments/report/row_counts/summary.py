@@ -48,7 +48,7 @@ def summarise(rows: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
 
 
 def pooled(queries: pd.DataFrame, tables: set[str]) -> pd.DataFrame:
-    """The same over the queries of several tables together: group and estimator."""
+    """Errors over the queries of several tables together: a line per group and estimator."""
     lines = []
     for model, mine in queries[queries["dataset"].isin(tables)].groupby("model"):
         lines += [{"model": model, "group": name} | _errors(part) for name, part in _groups(mine)]

@@ -123,7 +123,7 @@ def _others(ours: Numbers, subject: str) -> list[str]:
 
 
 def ratios_frame(ours: Numbers, paper: Numbers, subject: str) -> pd.DataFrame:
-    """The same ratios in long form: one line per level, model and measure."""
+    """The ratios in long form: one line per level, model and measure."""
     lines = []
     for level in sorted({*ours.levels, *paper.levels}):
         for model in in_order(ours.models | frozenset(PUBLISHED)):

@@ -138,9 +138,9 @@ def choose_parents(
     found, width, anchored = 0.0, 0, False
     while width < len(parents):
         price = prices[0] if width == 0 else prices[2]
-        inside, plain = np.empty_like(counts), np.empty_like(counts)
-        plain[0], plain[1] = below, below
-        best, winner, winner_strength, winner_prior = 0.0, -1, 0.0, plain
+        inside, prior_rows = np.empty_like(counts), np.empty_like(counts)
+        prior_rows[0], prior_rows[1] = below, below
+        best, winner, winner_strength, winner_prior = 0.0, -1, 0.0, prior_rows
         by_anchor = False
         for j in range(len(candidates)):
             if used[j]:
@@ -148,9 +148,9 @@ def choose_parents(
             own = rows[start[candidates[j]] : start[candidates[j] + 1]]
             _count(child, weights, place, own, inside)
             for strength in strengths:
-                gain = _gain(counts, inside, below, plain, strength) - price
+                gain = _gain(counts, inside, below, prior_rows, strength) - price
                 if gain > best:
-                    best, winner, winner_strength, winner_prior = gain, j, strength, plain
+                    best, winner, winner_strength, winner_prior = gain, j, strength, prior_rows
                     by_anchor = False
                 if width == 0 and len(anchors) > 0:
                     anchor = anchors[candidates[j]].copy().reshape(2, 1)

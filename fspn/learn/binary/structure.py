@@ -19,7 +19,7 @@ BASE_STRENGTH = 10.0
 PRICE = 3.0
 """The evidence, in nats, that a further parent must bring."""
 ANCHORED_PRICE = 6.0
-"""The same of a first parent whose rows are known from the rest of the table."""
+"""The evidence asked of a first parent whose rows are known from the rest of the table."""
 PAIR_STRENGTH = 10.0
 """Rows of the whole table that are added to a part's when its columns are compared."""
 CLIQUES_TRIED = 3

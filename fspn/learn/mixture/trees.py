@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from fspn.learn.mixture.coarse import CoarseRows
+from fspn.learn.spanning_tree import spanning_tree
 
 START_CONCENTRATION = 0.3
 STRENGTH = 2.0
@@ -171,30 +172,10 @@ def _worth(
     return worth
 
 
-@njit(cache=True, nogil=True)
 def _forest(worth: np.ndarray) -> np.ndarray:
-    """Prim's spanning tree of the largest worth; an edge of no worth is left out."""
-    m = len(worth)
-    parents, best = np.full(m, -1, dtype=np.int64), np.full(m, -np.inf)
-    inside = np.zeros(m, dtype=np.bool_)
-    v = 0
-    for _ in range(m):
-        inside[v] = True
-        following, most = -1, -np.inf
-        for u in range(m):
-            if inside[u]:
-                continue
-            if worth[v, u] > best[u]:
-                best[u] = worth[v, u]
-                parents[u] = v
-            if following < 0 or best[u] > most:
-                following, most = u, best[u]
-        if following < 0:
-            break
-        v = following
-        if most <= 0:
-            parents[v] = -1
-    return parents
+    """The parents in the spanning tree of the largest worth; an edge of no worth is left out."""
+    parents, _ = spanning_tree(worth)
+    return np.where(worth[np.arange(len(worth)), parents] <= 0, -1, parents)
 
 
 @njit(cache=True, nogil=True)

@@ -25,6 +25,14 @@ def contingency(first: np.ndarray, second: np.ndarray, n_first: int, n_second: i
     return table
 
 
+def information(table: np.ndarray) -> float:
+    r""":math:`N I(X; Y) = \sum_{xy} n_{xy} \ln (n_{xy} N / (n_x n_y))` of a table of counts."""
+    counts = table.astype(np.float64)
+    filled = counts > 0
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / max(counts.sum(), 1.0)
+    return float((counts[filled] * np.log(counts[filled] / expected[filled])).sum())
+
+
 @patient
 @njit(cache=True, nogil=True)
 def code_counts(codes: np.ndarray, size: int) -> np.ndarray:
@@ -80,7 +88,7 @@ class Filled:
     counts: np.ndarray
 
     def ordered(self) -> Filled:
-        """The same cells by growing keys."""
+        """The cells by growing keys."""
         order = np.argsort(self.keys)
         return Filled(self.keys[order], self.counts[order])
 

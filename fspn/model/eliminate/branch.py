@@ -18,13 +18,13 @@ from time import monotonic
 import numpy as np
 
 from fspn.model.eliminate.boxes import BoxSearch
-from fspn.model.eliminate.chain import Chain
+from fspn.model.eliminate.chain import Chain, is_chain
 from fspn.model.eliminate.descend import Columns, best_completions
 from fspn.model.eliminate.elimination import Elimination, Part
 from fspn.model.eliminate.evidence import is_single, single_values
 from fspn.model.eliminate.tables import Tables, walk_all
 from fspn.model.leaves.base import log_of
-from fspn.model.nodes import Factorize, MultiLeaf, Product, Sum, TableSplit
+from fspn.model.nodes import MultiLeaf, Sum
 from fspn.schema.events import CodeRange, CodeWeights, Constraint, Events, RealPoint
 
 BATCH = 64
@@ -85,9 +85,7 @@ class _Solver:
         if isinstance(node, MultiLeaf):
             inside = self.elimination.tables.inside(node)
             return [node] if inside is None else self._pieces(inside)
-        if isinstance(node, Product | Factorize):
-            if isinstance(node, Factorize) and not isinstance(node.right, TableSplit):
-                return [node]
+        if is_chain(node):
             node = self.elimination.tables.chain(node)
         if not isinstance(node, Chain):
             return [node]

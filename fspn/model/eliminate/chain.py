@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeGuard
 
-from fspn.model.nodes import Factorize, Node, Product, TableSplit
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from fspn.model.nodes import Node, Product, TableSplit, table_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +40,18 @@ class Chain:
     def pieces(self) -> tuple[Chain, ...]:
         """The chains that are independent of each other."""
         group = {v: i for i, part in enumerate(self.parts) for v in part.scope}
-        merged = list(range(len(self.parts) + len(self.tables)))
+        links: list[tuple[int, int]] = []
         for i, table in enumerate(self.tables, len(self.parts)):
             group[table.variable] = i
-            for v in table.given:
-                merged[_find(merged, group[v])] = _find(merged, i)
+            links += [(i, group[v]) for v in table.given]
+        n = len(self.parts) + len(self.tables)
+        ends = np.array(links, dtype=np.int64).reshape(-1, 2).T
+        graph = coo_array((np.ones(len(links)), tuple(ends)), shape=(n, n))
         pieces: dict[int, tuple[list[TableSplit], list[Node]]] = {}
-        for i, part in enumerate(self.parts):
-            pieces.setdefault(_find(merged, i), ([], []))[1].append(part)
-        for i, table in enumerate(self.tables, len(self.parts)):
-            pieces.setdefault(_find(merged, i), ([], []))[0].append(table)
+        labels = connected_components(graph, directed=False)[1].tolist()
+        for label, part in zip(labels, (*self.parts, *self.tables), strict=True):
+            tables, parts = pieces.setdefault(label, ([], []))
+            tables.append(part) if isinstance(part, TableSplit) else parts.append(part)
         return tuple(Chain(tuple(tables), tuple(parts)) for tables, parts in pieces.values())
 
     def needed(self, wanted: Iterable[int]) -> tuple[tuple[TableSplit, ...], frozenset[int]]:
@@ -61,6 +68,11 @@ class Chain:
         return tuple(reversed(tables)), frozenset(reached)
 
 
+def is_chain(node: object) -> TypeGuard[Node]:
+    """Whether a node is tables over parts: a product, or a factorize node over a table."""
+    return isinstance(node, Product) or table_of(node) is not None
+
+
 def gather_chain(node: Node) -> Chain:
     """A node as tables over parts; products are taken apart."""
     tables: list[TableSplit] = []
@@ -68,18 +80,11 @@ def gather_chain(node: Node) -> Chain:
     pending = [node]
     while pending:
         node = pending.pop()
-        if isinstance(node, Factorize) and isinstance(node.right, TableSplit):
-            tables.append(node.right)
-            pending.append(node.left)
+        if (table := table_of(node)) is not None:
+            tables.append(table)
+            pending.append(node.children[0])
         elif isinstance(node, Product):
             pending.extend(reversed(node.children))
         else:
             parts.append(node)
     return Chain(tuple(reversed(tables)), tuple(parts))
-
-
-def _find(merged: list[int], i: int) -> int:
-    while merged[i] != i:
-        merged[i] = merged[merged[i]]
-        i = merged[i]
-    return i

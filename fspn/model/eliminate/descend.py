@@ -8,19 +8,28 @@ of the same event and the same choices share the work.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 
-from fspn.model.eliminate.chain import Chain
+from fspn.model.dispatch import CONDITIONAL, ByKind
+from fspn.model.eliminate.chain import Chain, is_chain
 from fspn.model.eliminate.elimination import Elimination, Part
 from fspn.model.eliminate.leaf_factors import JointFactors, code_logs, weight_logs
 from fspn.model.eliminate.network import Eliminated
 from fspn.model.eliminate.semiring import TooWide
 from fspn.model.leaves import reals
 from fspn.model.leaves.base import log_of
-from fspn.model.leaves.independent import Independent
-from fspn.model.leaves.joint import SparseJoint
-from fspn.model.nodes import Factorize, MultiLeaf, Product, Sum, TableSplit, UniLeaf
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Sum,
+    TableSplit,
+    UniLeaf,
+    table_of,
+)
 from fspn.schema.events import CodeRange, Constraint, Events, RealPoint, RealRange
 
 Columns = dict[int, np.ndarray]
@@ -54,7 +63,7 @@ def best_completions(
     The completion of an impossible event means nothing; there may be no columns at all.
     """
     descent = Descent(elimination, best_choice, events.n)
-    if isinstance(node, Product | Factorize) and not is_split(node):
+    if is_chain(node):
         node = elimination.tables.chain(node)
     if isinstance(node, Chain) and node.tables:
         logs, eliminated = elimination.network.run(node, events, ())
@@ -67,11 +76,6 @@ def best_completions(
     alive = np.flatnonzero(~np.isneginf(logs))
     descent.go(node, events, alive, alive)
     return logs, descent.columns
-
-
-def is_split(node: Part) -> bool:
-    """Whether a node is a factorize node over regions rather than over a table."""
-    return isinstance(node, Factorize) and not isinstance(node.right, TableSplit)
 
 
 class Descent:
@@ -107,20 +111,8 @@ class Descent:
             rows: The rows to be filled.
             which: The event of each of these rows.
         """
-        if len(rows) == 0:
-            return
-        if isinstance(node, UniLeaf):
-            self._uni_leaf(node, events, rows, which)
-        elif isinstance(node, MultiLeaf):
-            self._multi_leaf(node, events, rows, which)
-        elif isinstance(node, Sum):
-            self._mixture(node, events, rows, which)
-        elif isinstance(node, Chain):
-            self._chain(node, events, rows, which)
-        elif isinstance(node, Factorize) and not isinstance(node.right, TableSplit):
-            self._regions(node, events, rows, which)
-        else:
-            self._chain(self.elimination.tables.chain(node), events, rows, which)
+        if len(rows):
+            self._STEPS.of(node)(self, node, events, rows, which)
 
     def _write(self, variable: int, rows: np.ndarray, values: np.ndarray | int) -> None:
         if variable not in self.columns:
@@ -158,10 +150,10 @@ class Descent:
         inside = self.elimination.tables.inside(node)
         if inside is not None:
             self.go(inside, events, rows, which)
-        elif isinstance(node.dist, Independent):
-            self._chain(self.elimination.tables.chain(node), events, rows, which)
-        elif isinstance(node.dist, SparseJoint) and self.elimination.maxed.isdisjoint(node.scope):
-            self._joint(JointFactors(node.dist, events, node.variables), rows, which)
+        elif node.dist.as_independent() is not None:
+            self._network(node, events, rows, which)
+        elif (joint := node.dist.as_joint()) and self.elimination.maxed.isdisjoint(node.scope):
+            self._joint(JointFactors(joint, events, node.variables), rows, which)
         else:
             self._one_by_one(node, events, rows, which)
 
@@ -194,9 +186,12 @@ class Descent:
         weights = np.stack(logs, axis=1) + log_of(node.weights)
         self._alternatives([(child, events) for child in node.children], weights, rows, which)
 
-    def _regions(
+    def _factorize(
         self, node: Factorize, events: Events, rows: np.ndarray, which: np.ndarray
     ) -> None:
+        if table_of(node) is not None:
+            self._network(node, events, rows, which)
+            return
         met = self.elimination.region_factors(node, events)
         logs = np.stack([np.broadcast_to(part, (events.n,)) for _, part in met], axis=1)
         regions = self.elimination.tables.regions(node)
@@ -222,6 +217,9 @@ class Descent:
             self.go(node, events.take(used), rows[mine], again.ravel())
 
     # ------------------------------------------------------------------ chains of tables
+
+    def _network(self, node: Node, events: Events, rows: np.ndarray, which: np.ndarray) -> None:
+        self._chain(self.elimination.tables.chain(node), events, rows, which)
 
     def _chain(self, chain: Chain, events: Events, rows: np.ndarray, which: np.ndarray) -> None:
         try:
@@ -322,6 +320,19 @@ class Descent:
         for place, v in enumerate(variables, 1):
             fixed = fixed.with_constraint(v, CodeRange(distinct[:, place], distinct[:, place]))
         return fixed, of_rows.ravel()
+
+    _STEPS: ClassVar[ByKind[None]] = ByKind(
+        "the way down after an elimination",
+        {
+            UniLeaf: _uni_leaf,
+            MultiLeaf: _multi_leaf,
+            Sum: _mixture,
+            Product: _network,
+            Factorize: _factorize,
+            Chain: _chain,
+            **CONDITIONAL,
+        },
+    )
 
 
 def _of_rows(logs: np.ndarray, which: np.ndarray) -> np.ndarray:

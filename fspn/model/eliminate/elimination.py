@@ -11,9 +11,11 @@ once the variables that are maximised below it are fixed (:meth:`Elimination.is_
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import ClassVar
 
 import numpy as np
 
+from fspn.model.dispatch import CONDITIONAL, ByKind
 from fspn.model.eliminate.chain import Chain
 from fspn.model.eliminate.evidence import read_evidence
 from fspn.model.eliminate.leaf_factors import (
@@ -27,9 +29,15 @@ from fspn.model.eliminate.network import NetworkElimination
 from fspn.model.eliminate.semiring import MAX_PRODUCT, SUM_PRODUCT, Semiring, TooWide, log_sum
 from fspn.model.eliminate.tables import Tables
 from fspn.model.leaves.base import log_of
-from fspn.model.leaves.independent import Independent
-from fspn.model.leaves.joint import SparseJoint
-from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Sum, TableSplit, UniLeaf
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Sum,
+    UniLeaf,
+    table_of,
+)
 from fspn.schema.events import Events, RealPoint
 
 Part = Node | Chain
@@ -68,19 +76,7 @@ class Elimination:
         own = tuple(sorted(v for v in kept if v in node.scope))
         if not own and not self._speaks_of(node, events):
             return np.zeros(1)
-        if isinstance(node, UniLeaf):
-            return self._uni_leaf(node, events, own)
-        if isinstance(node, MultiLeaf):
-            return self._multi_leaf(node, events, own)
-        if isinstance(node, Sum):
-            return self._mixture(node, events, own)
-        if isinstance(node, Chain):
-            return self.network.run(node, events, own)[0]
-        if isinstance(node, Factorize) and not isinstance(node.right, TableSplit):
-            return self._regions(node, events, own)
-        if isinstance(node, Factorize | Product):
-            return self.network.run(self.tables.chain(node), events, own)[0]
-        raise TypeError(f"a {type(node).__name__} node answers only under a factorize node")
+        return self._FACTORS.of(node)(self, node, events, own)
 
     def _speaks_of(self, node: Part, events: Events) -> bool:
         """Whether anything but one can come out: evidence, or something to maximise."""
@@ -99,12 +95,13 @@ class Elimination:
         inside = self.tables.inside(node)
         if inside is not None:
             return self.factor(inside, events.restrict(node.scope), kept)
-        if isinstance(node.dist, Independent):
-            return self.network.run(self.tables.chain(node), events, kept)[0]
+        if node.dist.as_independent() is not None:
+            return self._network(node, events, kept)
         if not kept and self.maxed.isdisjoint(node.scope):
             return node.dist.log_probability(events.restrict(node.scope), node.variables)
-        if isinstance(node.dist, SparseJoint):
-            return JointFactors(node.dist, events, node.variables).factor(kept, self.maxed)
+        joint = node.dist.as_joint()
+        if joint is not None:
+            return JointFactors(joint, events, node.variables).factor(kept, self.maxed)
         return enumerated_factor(
             node.dist, events, node.variables, self.sizes, kept, self.semiring_of
         )
@@ -117,13 +114,34 @@ class Elimination:
         whole = np.broadcast_arrays(*logs)
         return log_sum(np.stack([w + part for w, part in zip(weights, whole, strict=True)], -1))
 
-    def _regions(self, node: Factorize, events: Events, kept: tuple[int, ...]) -> np.ndarray:
+    def _chain(self, chain: Chain, events: Events, kept: tuple[int, ...]) -> np.ndarray:
+        return self.network.run(chain, events, kept)[0]
+
+    def _network(self, node: Node, events: Events, kept: tuple[int, ...]) -> np.ndarray:
+        return self.network.run(self.tables.chain(node), events, kept)[0]
+
+    def _factorize(self, node: Factorize, events: Events, kept: tuple[int, ...]) -> np.ndarray:
+        if table_of(node) is not None:
+            return self._network(node, events, kept)
         parts = self.region_factors(node, events, kept)
         shape = (events.n, *(self.sizes[v] for v in kept))
         if not parts:
             return np.full(shape, -np.inf)
         stacked = np.stack([np.broadcast_to(part, shape) for _, part in parts], axis=-1)
         return self.region_semiring(node, events).plus(stacked)
+
+    _FACTORS: ClassVar[ByKind[np.ndarray]] = ByKind(
+        "elimination",
+        {
+            UniLeaf: _uni_leaf,
+            MultiLeaf: _multi_leaf,
+            Sum: _mixture,
+            Product: _network,
+            Factorize: _factorize,
+            Chain: _chain,
+            **CONDITIONAL,
+        },
+    )
 
     def region_factors(
         self, node: Factorize, events: Events, kept: tuple[int, ...] = ()
@@ -177,21 +195,22 @@ class Elimination:
         """Whether the factor of a node is the maximum itself rather than an upper bound."""
         if not any(self._is_open(v, events) for v in node.scope):
             return True
-        if isinstance(node, UniLeaf):
-            return True
-        if isinstance(node, MultiLeaf):
-            inside = self.tables.inside(node)
-            return inside is None or self.is_exact(inside, events)
-        if isinstance(node, Sum):
-            return False
-        if isinstance(node, Chain):
-            return self._exact_chain(node, events)
-        if isinstance(node, Factorize) and not isinstance(node.right, TableSplit):
-            leaves = [leaf for _, leaf in self.tables.regions(node)]
-            return self._picks_region(node, events) and all(
-                self.is_exact(child, events) for child in (*leaves, node.left)
-            )
+        return self._EXACT.of(node)(self, node, events)
+
+    def _exact_leaf(self, node: MultiLeaf, events: Events) -> bool:
+        inside = self.tables.inside(node)
+        return inside is None or self.is_exact(inside, events)
+
+    def _exact_network(self, node: Node, events: Events) -> bool:
         return self._exact_chain(self.tables.chain(node), events)
+
+    def _exact_factorize(self, node: Factorize, events: Events) -> bool:
+        if table_of(node) is not None:
+            return self._exact_network(node, events)
+        leaves = [leaf for _, leaf in self.tables.regions(node)]
+        return self._picks_region(node, events) and all(
+            self.is_exact(child, events) for child in (*leaves, node.left)
+        )
 
     def _exact_chain(self, chain: Chain, events: Events) -> bool:
         """A part must not be maximised before variables that it shares with tables are summed."""
@@ -203,6 +222,19 @@ class Elimination:
             if inner and not all(v in self.maxed or self._is_fixed(v, events) for v in shared):
                 return False
         return True
+
+    _EXACT: ClassVar[ByKind[bool]] = ByKind(
+        "exactness of a maximum",
+        {
+            UniLeaf: lambda *_: True,
+            MultiLeaf: _exact_leaf,
+            Sum: lambda *_: False,
+            Product: _exact_network,
+            Factorize: _exact_factorize,
+            Chain: _exact_chain,
+            **CONDITIONAL,
+        },
+    )
 
     def _is_open(self, variable: int, events: Events) -> bool:
         return variable in self.maxed and not self._is_fixed(variable, events)

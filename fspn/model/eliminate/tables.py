@@ -11,7 +11,6 @@ from fspn.model.cpt.dense import dense_table
 from fspn.model.eliminate.buckets import check_cells
 from fspn.model.eliminate.chain import Chain, gather_chain
 from fspn.model.leaves.base import log_of
-from fspn.model.leaves.independent import Independent
 from fspn.model.nodes import Factorize, MultiLeaf, Node, TableSplit, UniLeaf, leaves_of, walk
 from fspn.schema.events import Region
 
@@ -72,9 +71,8 @@ class Tables:
 
 
 def _chain_of(node: Node) -> Chain:
-    if isinstance(node, MultiLeaf) and isinstance(node.dist, Independent):
-        parts = zip(node.variables, node.dist.parts, strict=True)
-        return Chain((), tuple(UniLeaf(v, dist) for v, dist in parts))
+    if isinstance(node, MultiLeaf) and (parts := node.dist.as_independent()) is not None:
+        return Chain((), tuple(map(UniLeaf, node.variables, parts)))
     return gather_chain(node)
 
 

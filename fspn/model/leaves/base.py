@@ -17,6 +17,7 @@ from fspn.model.leaves.checks import total_fault
 from fspn.schema.events import CodeRange, Events, RealRange
 
 if TYPE_CHECKING:
+    from fspn.model.leaves.joint import SparseJoint
     from fspn.model.nodes import Node
     from fspn.schema.domain import Variable
     from fspn.schema.events import Constraint
@@ -104,7 +105,15 @@ class Multivariate(Family):
         return None
 
     def as_node(self, scope: tuple[int, ...]) -> Node | None:
-        """The kernel form, nodes that mean the same; None = the reference answers."""
+        """The kernel form, nodes that mean the same; None = one of the next two, or no form."""
+        return None
+
+    def as_independent(self) -> tuple[Univariate, ...] | None:
+        """The distributions of the variables, where they are independent."""
+        return None
+
+    def as_joint(self) -> SparseJoint | None:
+        """The table of the rows with a probability of their own, where it is one."""
         return None
 
     def faults(self, scope: tuple[int, ...], variables: Sequence[Variable]) -> Iterator[str]:

@@ -44,6 +44,9 @@ class Independent(Multivariate):
     def size_bytes(self) -> int:
         return sum(part.size_bytes for part in self.parts)
 
+    def as_independent(self) -> tuple[Univariate, ...]:
+        return self.parts
+
     def summary(self) -> str:
         return ", ".join(sorted({part.summary() for part in self.parts}))
 

@@ -97,6 +97,9 @@ class SparseJoint(Multivariate):
     def summary(self) -> str:
         return f"sparse table, {len(self.weights)} rows"
 
+    def as_joint(self) -> SparseJoint:
+        return self
+
     def faults(self, scope: tuple[int, ...], variables: Sequence[Variable]) -> Iterator[str]:
         sizes = np.array([variable.size for variable in variables])
         if not all(variable.is_coded for variable in variables):

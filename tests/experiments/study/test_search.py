@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from experiments.study.search import SearchError, search, settings, time_limit
+from experiments.study.search import SearchError, open_grid, search, settings, time_limit
 from tests.experiments.tiny import Fragile, dataset, fragile
 
 DATA = dataset()
@@ -91,3 +91,9 @@ class SlowOn(Fragile):
         if len(table) == self.rows:
             time.sleep(5)
         return super().fit(table, domains, seed)
+
+
+def test_given_thresholds_that_contradict_each_other_leave_the_grid_to_its_check():
+    grid = {"tau_low": [0.1], "tau_high": [0.7], "alpha": [1, 2]}
+    given = {"tau_low": 0.9, "tau_high": 0.5}
+    assert open_grid(grid, given, set(given)) == {"alpha": [1, 2]}

@@ -13,7 +13,7 @@ from fspn.draw import draw
 from fspn.engine.compile import compile_fspn
 from fspn.engine.engine import Engine
 from fspn.io.model_file import load_model, save_model
-from fspn.model.counting import count_nodes
+from fspn.model.counting import census
 from fspn.model.cpt.full import FullTable
 from fspn.model.infer import log_probability
 from fspn.model.leaves.categorical import Categorical
@@ -87,7 +87,7 @@ def test_the_chains_are_deeper_than_python_may_recurse() -> None:
 
 def test_scope_and_sizes(root: Node) -> None:
     assert root.scope == frozenset(range(N))
-    assert count_nodes(root) >= 2 * N
+    assert census(root).n_nodes >= 2 * N
     assert count_parameters(root) == 2 * N - 1
     assert size_bytes(root) > 8 * 2 * (N - 1)
 

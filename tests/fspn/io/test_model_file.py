@@ -177,6 +177,7 @@ def test_estimators_save_and_load(tmp_path: Path) -> None:
 def test_parameters_of_numpy_types_and_kinds_are_kept(tmp_path: Path) -> None:
     table = pd.DataFrame({"a": [0, 1] * 40, "b": [0, 1, 2, 3] * 20})
     params = {"tau_low": np.float64(0.25), "min_rows": np.int64(30), "offsets": np.bool_(False)}
+    params["tau_high"] = np.float32(0.5)
     FSPN(**params, kinds={"a": "unordered"}).fit(table).save(tmp_path / "model.fspn")
     loaded = FSPN.load(tmp_path / "model.fspn").get_params()
     assert {name: loaded[name] for name in params} == params
