@@ -62,6 +62,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
             in the paper's preset.
         graded: Whether the location of an ordered column may follow its parents by a law of a few
             parameters; never in the paper's preset.
+        trees: Whether a table may be a decision tree over its parents; never in the paper's preset.
         kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"boolean"``,
             ``"continuous"``, ``"mixed"``, ``"datetime"``) where its type does not tell.
         n_jobs: Threads that share a batch of queries.
@@ -98,6 +99,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         n_components: int | None = None,
         offsets: bool = True,
         graded: bool = True,
+        trees: bool = True,
         kinds: Mapping[Hashable, Any] | None = None,
         n_jobs: int = 1,
         random_state: Any = 0,
@@ -121,6 +123,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         self.n_components = n_components
         self.offsets = offsets
         self.graded = graded
+        self.trees = trees
         self.kinds = kinds
         self.n_jobs = n_jobs
         self.random_state = random_state

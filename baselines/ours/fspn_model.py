@@ -25,6 +25,7 @@ class FSPNModel(Compiled):
         group: How a highly correlated group is modelled.
         offsets: Whether a table may be an integer combination of its parents plus noise.
         graded: Whether the location of an ordered column may follow its parents by a law.
+        trees: Whether a table may be a decision tree over its parents.
         split: The split method.
         multi_leaf: The family of multi-leaves.
         n_clusters: Children of a sum node.
@@ -45,6 +46,7 @@ class FSPNModel(Compiled):
         group: str | None = None,
         offsets: bool = True,
         graded: bool = True,
+        trees: bool = True,
         split: str = "greedy",
         multi_leaf: str = "auto",
         n_clusters: int = 2,
@@ -61,6 +63,7 @@ class FSPNModel(Compiled):
             "group": group,
             "offsets": offsets,
             "graded": graded,
+            "trees": trees,
             "split": split,
             "multi_leaf": multi_leaf,
             "n_clusters": n_clusters,

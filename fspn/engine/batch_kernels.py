@@ -33,11 +33,12 @@ def new_workspace(m, depth):
     n_own = n_stack + n_sides + FIRST_ENTRY
     words = np.empty(n_own + state_words(k) + dense_state_words(k), dtype=np.int64)
     partial = np.empty((n_frames, 2))
+    frames = words[:n_stack].reshape((n_frames, FRAME))
     states = words[n_own:]
     no_words, no_numbers = words[:0], partial.reshape(2 * n_frames)[:0]
     tree = Workspace(
         np.zeros(m, dtype=np.bool_),
-        words[:n_stack].reshape((n_frames, FRAME)),
+        frames,
         partial,
         words[n_stack : n_stack + n_sides],
         new_state(k, states[: state_words(k)]),
@@ -48,8 +49,7 @@ def new_workspace(m, depth):
     )
     if depth[4] >= 0:
         return tree, new_room(m, depth[5]), depth
-    no_rows = words[:0].reshape((0, FRAME))
-    room = (no_words, no_words, no_numbers, partial[:0], no_rows, no_rows, no_words)
+    room = (no_words, no_words, no_numbers, partial[:0], frames[:0], frames[:0], no_words)
     return tree, room, depth
 
 

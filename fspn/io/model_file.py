@@ -18,6 +18,7 @@ from fspn.io.old_cells import cells_of_shape
 from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
 from fspn.model.cpt.full import FullTable
 from fspn.model.cpt.graded import GradedLaw
+from fspn.model.cpt.tree import TreeLevel
 from fspn.model.dispatch import ByKind
 from fspn.model.leaves.base import State
 from fspn.model.leaves.built_in import BUILT_IN
@@ -46,7 +47,7 @@ from fspn.validate import ModelError, validate
 __all__ = ["ModelFileError", "load_model", "save_model"]
 
 TABLES: dict[str, Any] = {
-    kind.family: kind for kind in (CountLevel, LinearLaw, GradedLaw, FullTable)
+    kind.family: kind for kind in (CountLevel, LinearLaw, GradedLaw, TreeLevel, FullTable)
 }
 """The kinds of conditional tables, by name; leaf families are in their registry."""
 

@@ -132,6 +132,7 @@ def fit_network(
     left: Node | None = None,
     offsets: bool = True,
     graded: bool = False,
+    trees: bool = False,
 ) -> Node:
     r"""Nested factorize nodes for :math:`\Pr(S \mid C)` on top of ``left``, the FSPN of C.
 
@@ -139,7 +140,7 @@ def fit_network(
     (Proposition 1). Variables without parents come first, side by side under a product node.
     """
     variables = [*scope, *given]
-    table = coded_table(data, variables, offsets, graded)
+    table = coded_table(data, variables, offsets, graded, trees)
     scores = LocalScores(table, price=1.0 + np.log(len(table)))
     network = learn_network(scores, strength, max_parents, max_cells, rng)
     return network_node(scores, network, variables, len(scope), alpha, left)
@@ -177,7 +178,11 @@ def network_node(
 
 
 def coded_table(
-    data: Slice, variables: Sequence[int], offsets: bool = True, graded: bool = False
+    data: Slice,
+    variables: Sequence[int],
+    offsets: bool = True,
+    graded: bool = False,
+    trees: bool = False,
 ) -> CodedTable:
     """The codes of some variables, with the integers behind them where they are ordered.
 
@@ -186,6 +191,7 @@ def coded_table(
         variables: The variables.
         offsets: Whether laws of integers may be used.
         graded: Whether laws of ordered codes may be used.
+        trees: Whether a table may be a decision tree.
     """
     described = [data.domain[v] for v in variables]
     numbers = [
@@ -194,7 +200,7 @@ def coded_table(
     ]
     ordered = [d.has_ordered_codes and d.missing is None for d in described] if graded else []
     codes = [data.values(v) for v in variables]
-    return CodedTable(codes, [d.size for d in described], numbers, ordered)
+    return CodedTable(codes, [d.size for d in described], numbers, ordered, trees)
 
 
 def fit_product(

@@ -25,12 +25,14 @@ class CodedTable:
         values: The integers behind the codes, or None where they mean nothing.
         ordered: Whether neighbouring codes are neighbouring values, and a law may use that;
             empty = no law may.
+        trees: Whether a table may be a decision tree.
     """
 
     codes: Sequence[np.ndarray]
     sizes: Sequence[int]
     values: Sequence[np.ndarray | None]
     ordered: Sequence[bool] = ()
+    trees: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -44,7 +46,7 @@ class CodedTable:
 
     def take(self, rows: np.ndarray) -> CodedTable:
         codes = [column[rows] for column in self.codes]
-        return CodedTable(codes, self.sizes, self.values, self.ordered)
+        return CodedTable(codes, self.sizes, self.values, self.ordered, self.trees)
 
 
 @dataclass(frozen=True)

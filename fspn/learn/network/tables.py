@@ -16,7 +16,9 @@ from fspn.learn.network.cell_counts import CodedTable
 from fspn.learn.network.counting import code_counts, count_filled
 from fspn.learn.network.graded import dense_counts, fit_graded, may_be_graded
 from fspn.learn.network.score import LocalScores
-from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw, shrink
+from fspn.learn.network.trees import Filled, fit_tree_level, may_be_tree
+from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw
+from fspn.model.cpt.rows import shrink
 
 ALPHAS = np.geomspace(0.02, 500.0, 14)
 EPSILONS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
@@ -77,6 +79,10 @@ def fit_cpt(
     by_law = len(best.levels) == 1 and isinstance(best.levels[0], LinearLaw)
     if may_be_graded(table, child, ordered) and not by_law:
         fits += _graded_cpts(table, child, ordered, alpha)
+        best = max(fits, key=lambda fit: fit.likelihood)
+    sizes = tuple(table.sizes[p] for p in ordered)
+    if table.trees and not by_law and may_be_tree(table.sizes[child], sizes):
+        fits.append(_tree_cpt(table, child, ordered, alpha))
         best = max(fits, key=lambda fit: fit.likelihood)
     return BackoffTable(base_row(table, child, alpha), best.levels), ordered
 
@@ -151,6 +157,16 @@ def _graded_cpts(
         _Fit((law,), logs[epsilon] - fit.freedom),
         _Fit(corrected, likelihood - fit.freedom),
     ]
+
+
+def _tree_cpt(table: CodedTable, child: int, parents: tuple[int, ...], alpha: float | None) -> _Fit:
+    """A decision tree over all parents."""
+    cells, sizes = _cells(table, child, parents)
+    codes = np.column_stack(np.unravel_index(cells.keys, sizes))
+    filled = Filled(codes, cells.codes, cells.counts)
+    ordered = tuple(table.is_ordered(p) for p in parents)
+    fit = fit_tree_level(filled, sizes, ordered, _base_left_out(table, child, alpha))
+    return _Fit((fit.level,), fit.left_out)
 
 
 def _cells(

@@ -16,7 +16,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from fspn.learn.network.score import LocalScores
-from fspn.learn.network.width_kernels import climb_sets
+from fspn.learn.network.width_kernels import take_moves
 from fspn.model.graph import elimination_order
 
 MAX_CHECKS = 4_000
@@ -87,13 +87,13 @@ class _Listed:
 
     Arguments:
         flat: One row per set, -1 behind its last parent.
-        start: The first set of every variable, and the end.
+        child_of: The variable that a set is for.
         values: The scores.
         place: Per variable, the row of every set.
     """
 
     flat: np.ndarray
-    start: np.ndarray
+    child_of: np.ndarray
     values: np.ndarray
     place: list[dict[tuple[int, ...], int]]
 
@@ -102,15 +102,25 @@ class _Listed:
         width = max(1, max(len(key) for scored in sets for key in scored))
         rows: list[tuple[int, ...]] = []
         values: list[float] = []
-        place, start = [], [0]
+        place: list[dict[tuple[int, ...], int]] = []
         for scored in sets:
             keys = sorted(scored)
             place.append({key: len(rows) + i for i, key in enumerate(keys)})
             rows += [key + (-1,) * (width - len(key)) for key in keys]
             values += [scored[key] for key in keys]
-            start.append(len(rows))
         flat = np.array(rows, dtype=np.int64).reshape(len(rows), width)
-        return cls(flat, np.array(start), np.array(values), place)
+        child_of = np.repeat(np.arange(len(sets)), [len(scored) for scored in sets])
+        return cls(flat, child_of, np.array(values), place)
+
+    @property
+    def n_parents(self) -> np.ndarray:
+        return np.asarray((self.flat >= 0).sum(axis=1))
+
+    def cells(self, logs: np.ndarray) -> np.ndarray:
+        """The logarithm of the cells of every set's own table."""
+        return np.asarray(
+            logs[self.child_of] + np.where(self.flat >= 0, logs[self.flat], 0.0).sum(1)
+        )
 
 
 class _Climber:
@@ -134,10 +144,17 @@ class _Climber:
             self.score(child, own)
         sets = self._listed()
         chosen = np.array([sets.place[child][own] for child, own in enumerate(parents)])
-        climb_sets(
-            sets.flat, sets.start, sets.values, self.logs, chosen, float(self.max_cells),
-            float(SINGLE_PARENT), MAX_CHECKS,
-        )  # fmt: skip
+        bound, single = np.log([self.max_cells, SINGLE_PARENT]).tolist()
+        fits = sets.cells(self.logs) <= bound + np.where(sets.n_parents == 1, single, 0.0) + 1e-9
+        left, taken = MAX_CHECKS, 1
+        while taken and left:
+            gains = np.where(fits, sets.values - sets.values[chosen][sets.child_of], 0.0)
+            moves = np.flatnonzero(gains > 1e-9)
+            moves = moves[np.argsort(-gains[moves], kind="stable")]
+            taken, checks = take_moves(
+                moves, sets.flat, sets.child_of, sets.values, self.logs, chosen, bound, single, left
+            )
+            left -= checks
         found = [tuple(int(p) for p in sets.flat[index] if p >= 0) for index in chosen]
         # Costs that are equal but for rounding may be taken in another order there.
         return found if is_narrow(found, self.sizes, self.max_cells) else self.pruned(found)

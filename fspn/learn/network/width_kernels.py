@@ -1,7 +1,7 @@
 r"""The climb within the width bound, compiled: every move needs a greedy elimination of its own.
 
-The networks are indices into a list of scored parent sets, ``flat[start[v]:start[v + 1]]`` those of
-variable v. Costs of the elimination are sums of logarithms,
+A network is an index into a list of scored parent sets for every variable. Costs of the
+elimination are sums of logarithms,
 
 .. math:: c(v) = \ln |v| + \sum_{u \in N(v)} \ln |u|
 
@@ -10,76 +10,54 @@ as in :func:`fspn.model.graph.greedy_order`, which has the last word on the resu
 
 from __future__ import annotations
 
-from math import log
-
 import numpy as np
 from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def climb_sets(
+def take_moves(
+    moves: np.ndarray,
     flat: np.ndarray,
-    start: np.ndarray,
+    child_of: np.ndarray,
     values: np.ndarray,
     logs: np.ndarray,
     chosen: np.ndarray,
-    max_cells: float,
-    single_parent: float,
+    bound: float,
+    single: float,
     max_checks: int,
-) -> None:
-    """Take the set of the largest gain that fits, until none does.
+) -> tuple[int, int]:
+    """Go once through some moves and take those that gain and keep to the bound.
+
+    Returns how many were taken, and how many elimination orders were tried.
 
     Arguments:
+        moves: Indices of sets, the largest gain first.
         flat: The parent sets, -1 behind the last parent.
-        start: The first set of every variable, and the end.
+        child_of: The variable that a set is for.
         values: The scores of the sets.
         logs: The logarithm of every variable's number of values.
         chosen: The set of every variable, changed in place.
-        max_cells: The bound on the cells of a product.
-        single_parent: How many times as many the table of a single parent may have.
+        bound: The logarithm of the bound on the cells of a product.
+        single: The logarithm of how many times as many the table of a single parent may have.
         max_checks: Elimination orders that may be tried.
     """
     m = len(logs)
-    fits = _fitting(flat, start, logs, log(max_cells), log(single_parent))
-    child_of = np.empty(len(flat), dtype=np.int64)
-    for v in range(m):
-        child_of[start[v] : start[v + 1]] = v
     near, degree = np.empty((m, m), dtype=np.int32), np.empty(m, dtype=np.int64)
-    checks, improved = 0, True
-    while improved and checks < max_checks:
-        improved = False
-        gains = np.where(fits, values - values[chosen][child_of], -1.0)
-        better = np.flatnonzero(gains > 1e-9)
-        for index in better[np.argsort(-gains[better], kind="mergesort")]:
-            v = child_of[index]
-            if values[index] <= values[chosen[v]] + 1e-9 or _makes_cycle(flat, chosen, index, v):
-                continue
-            before = chosen[v]
-            chosen[v] = index
-            checks += 1
-            if _is_narrow(flat, chosen, logs, log(max_cells), log(single_parent), near, degree):
-                improved = True
-            else:
-                chosen[v] = before
-            if checks >= max_checks:
-                break
-
-
-@njit(cache=True, nogil=True)
-def _fitting(
-    flat: np.ndarray, start: np.ndarray, logs: np.ndarray, bound: float, single: float
-) -> np.ndarray:
-    """Whether a set's own table is within the bound."""
-    fits = np.empty(len(flat), dtype=np.bool_)
-    for v in range(len(logs)):
-        for index in range(start[v], start[v + 1]):
-            cells, n = logs[v], 0
-            for p in flat[index]:
-                if p >= 0:
-                    cells += logs[p]
-                    n += 1
-            fits[index] = cells <= bound + (single if n == 1 else 0.0) + 1e-9
-    return fits
+    taken, checks = 0, 0
+    for index in moves:
+        v = child_of[index]
+        if values[index] <= values[chosen[v]] + 1e-9 or _makes_cycle(flat, chosen, index, v):
+            continue
+        if checks == max_checks:
+            break
+        before = chosen[v]
+        chosen[v] = index
+        checks += 1
+        if is_narrow_sets(flat, chosen, logs, bound, single, near, degree):
+            taken += 1
+        else:
+            chosen[v] = before
+    return taken, checks
 
 
 @njit(cache=True, nogil=True)
@@ -107,7 +85,7 @@ def _makes_cycle(flat: np.ndarray, chosen: np.ndarray, index: int, child: int) -
 
 
 @njit(cache=True, nogil=True)
-def _is_narrow(
+def is_narrow_sets(
     flat: np.ndarray,
     chosen: np.ndarray,
     logs: np.ndarray,

@@ -22,7 +22,8 @@ from typing import ClassVar
 import numpy as np
 
 from fspn.model.cpt.graded import GradedLaw
-from fspn.model.cpt.rows import Rows, row_keys
+from fspn.model.cpt.rows import Rows, row_keys, shrink
+from fspn.model.cpt.tree import TreeLevel
 from fspn.model.leaves.base import State
 
 
@@ -213,7 +214,7 @@ class LinearLaw:
         )
 
 
-BackoffLevel = CountLevel | LinearLaw | GradedLaw
+BackoffLevel = CountLevel | LinearLaw | GradedLaw | TreeLevel
 
 
 @dataclass(frozen=True)
@@ -252,9 +253,3 @@ class BackoffTable:
     @property
     def n_parameters(self) -> int:
         return len(self.base) - 1 + sum(level.n_parameters for level in self.levels)
-
-
-def shrink(integers: np.ndarray) -> np.ndarray:
-    """Non-negative integers in the smallest type that holds them."""
-    top = int(integers.max(initial=0))
-    return integers.astype(np.min_scalar_type(top) if top < 2**32 else np.int64)

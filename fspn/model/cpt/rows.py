@@ -32,3 +32,9 @@ def row_keys(parents: list[np.ndarray], sizes: tuple[int, ...]) -> np.ndarray:
     for codes, size in zip(parents, sizes, strict=False):
         keys = keys * size + codes
     return keys
+
+
+def shrink(integers: np.ndarray) -> np.ndarray:
+    """Non-negative integers in the smallest type that holds them."""
+    top = int(integers.max(initial=0))
+    return integers.astype(np.min_scalar_type(top) if top < 2**32 else np.int64)

@@ -113,3 +113,9 @@ def test_new_rows_are_counted_on_top_of_the_law() -> None:
     model.update(odd)
     assert before < 0.01
     assert model.conditional({"c": 0}, {"a": 11, "b": 8}) > 0.5
+
+
+def test_describe_names_the_kinds_of_tables() -> None:
+    described = FSPN().fit(pd.DataFrame(smooth_rows(5_000))).describe()
+    assert described.tables == {"graded law": 1}
+    assert "(tables: 1 graded law)" in str(described)
