@@ -25,6 +25,8 @@ $(STAMP): requirements.txt requirements-spflow.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-spflow.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo "Compiling the kernels, once (about a minute)"
+	@$(BIN)/python -m fspn.warm
 	@touch $@
 
 test: setup lint types  ## Lint, types and all tests

@@ -60,6 +60,9 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
             with too few rows); None = chosen by evidence and held-out rows.
         offsets: Whether a table may be an integer combination of its parents plus noise; never
             in the paper's preset.
+        graded: Whether the location of an ordered column may follow its parents by a law of a few
+            parameters; never in the paper's preset.
+        trees: Whether a table may be a decision tree over its parents; never in the paper's preset.
         kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"boolean"``,
             ``"continuous"``, ``"mixed"``, ``"datetime"``) where its type does not tell.
         n_jobs: Threads that share a batch of queries.
@@ -95,6 +98,8 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         max_bins: int | None = None,
         n_components: int | None = None,
         offsets: bool = True,
+        graded: bool = True,
+        trees: bool = True,
         kinds: Mapping[Hashable, Any] | None = None,
         n_jobs: int = 1,
         random_state: Any = 0,
@@ -117,6 +122,8 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         self.max_bins = max_bins
         self.n_components = n_components
         self.offsets = offsets
+        self.graded = graded
+        self.trees = trees
         self.kinds = kinds
         self.n_jobs = n_jobs
         self.random_state = random_state

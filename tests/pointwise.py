@@ -17,7 +17,7 @@ from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
 from fspn.model.leaves.nested import Nested
 from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, TableSplit, UniLeaf
-from fspn.schema.events import Cell, Codes, Interval
+from fspn.schema.events import Codes, Interval, Side
 
 
 def row_mass(node: Node, rows: np.ndarray) -> np.ndarray:
@@ -51,7 +51,7 @@ def _split(node: Split, rows: np.ndarray) -> np.ndarray:
     return total
 
 
-def _holds(cell: Cell, codes: np.ndarray) -> np.ndarray:
+def _holds(cell: Side, codes: np.ndarray) -> np.ndarray:
     assert not isinstance(cell, Interval)
     if isinstance(cell, Codes):
         return np.isin(codes, sorted(cell.codes))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
 
-from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
+from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw
+from fspn.model.cpt.graded import GradedLaw
+from fspn.model.cpt.tree import TreeLevel
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
@@ -92,9 +95,15 @@ class ModelMaker:
 
     def table(self, variable: int, given: list[int]) -> TableSplit:
         sizes = tuple(self.sizes[v] for v in given)
-        levels = []
-        if self.rng.random() < 0.3:
+        levels: list[BackoffLevel] = []
+        kind = self.rng.random()
+        if kind < 0.3:
             levels.append(self.offset(variable, given))
+        elif kind < 0.6:
+            make: Callable[..., BackoffLevel] = self.graded if kind < 0.45 else self.tree
+            levels.append(make(variable, given))
+            if self.rng.random() < 0.5:
+                levels.append(self.counts(variable, sizes))
         else:
             widths = sorted({int(self.rng.integers(1, len(given) + 1)), len(given)})
             levels += [self.counts(variable, sizes[:width]) for width in widths]
@@ -120,6 +129,28 @@ class ModelMaker:
             np.array([-1, 0, 2]),
             self.rng.dirichlet(np.ones(3)),
             0.05,
+        )
+
+    def graded(self, variable: int, given: list[int]) -> GradedLaw:
+        sizes = [self.sizes[v] for v in given]
+        return GradedLaw(
+            tuple(self.rng.normal(size=size) for size in sizes),
+            self.rng.normal(size=int(np.prod(sizes)) * int(self.rng.integers(2))),
+            np.cumsum(self.rng.uniform(0.2, 2.0, size=self.sizes[variable] - 1)),
+            float(self.rng.choice([0.0, 0.1])),
+        )
+
+    def tree(self, variable: int, given: list[int]) -> TreeLevel:
+        parent = int(self.rng.integers(len(given)))
+        code, equal = self.rng.integers(self.sizes[given[parent]]), self.rng.integers(2)
+        leaf, size = [-1, 0, 0, 0, 0], self.sizes[variable]
+        return TreeLevel(
+            tuple(self.sizes[v] for v in given),
+            np.array([[parent, code, equal, 1, 2], leaf, leaf]),
+            np.array([0, size, size + 1]),
+            np.array([*range(size), self.rng.integers(size)]),
+            self.rng.integers(1, 9, size=size + 1),
+            2.0,
         )
 
     def events(self, n: int) -> Events:

@@ -24,6 +24,8 @@ class FSPNModel(Compiled):
         oracle: The independence oracle.
         group: How a highly correlated group is modelled.
         offsets: Whether a table may be an integer combination of its parents plus noise.
+        graded: Whether the location of an ordered column may follow its parents by a law.
+        trees: Whether a table may be a decision tree over its parents.
         split: The split method.
         multi_leaf: The family of multi-leaves.
         n_clusters: Children of a sum node.
@@ -43,6 +45,8 @@ class FSPNModel(Compiled):
         oracle: str | None = None,
         group: str | None = None,
         offsets: bool = True,
+        graded: bool = True,
+        trees: bool = True,
         split: str = "greedy",
         multi_leaf: str = "auto",
         n_clusters: int = 2,
@@ -58,6 +62,8 @@ class FSPNModel(Compiled):
             "oracle": oracle,
             "group": group,
             "offsets": offsets,
+            "graded": graded,
+            "trees": trees,
             "split": split,
             "multi_leaf": multi_leaf,
             "n_clusters": n_clusters,

@@ -79,8 +79,10 @@ def open_grid(
     {'tau_high': [0.7], 'alpha': [1, 2]}
     """
     given = {key: params.get(key) for key in fixed}
+    # What was given may contradict itself; the check of the settings says so.
+    asked = _in_order(given)
     return {
-        key: [value for value in values if _in_order({**given, key: value})]
+        key: [value for value in values if not asked or _in_order({**given, key: value})]
         for key, values in grid.items()
         if key not in fixed
     }

@@ -25,6 +25,8 @@ class Description:
 
     Arguments:
         nodes: How many nodes there are of each kind.
+        tables: How many conditional tables there are of each kind: rows of counts, integer laws,
+            graded laws, decision trees, whole tables; "a + b" is a with b on top.
         n_parameters: The number of free parameters.
         size_bytes: The size of the model.
         dependences: The strongest dependences between columns that share a table: the mutual
@@ -33,6 +35,7 @@ class Description:
     """
 
     nodes: dict[str, int]
+    tables: dict[str, int]
     n_parameters: int
     size_bytes: int
     dependences: pd.DataFrame
@@ -50,6 +53,9 @@ class Description:
 
     def _headline(self) -> str:
         kinds = ", ".join(f"{count} {kind}" for kind, count in self.nodes.items())
+        if self.tables:
+            shown = ", ".join(f"{count} {kind}" for kind, count in self.tables.items())
+            kinds += f" (tables: {shown})"
         size = f"{self.n_parameters} parameters, {self.size_bytes / 1024:.1f} KB"
         return f"FSPN of {len(self.columns)} columns: {kinds}; {size}"
 
@@ -74,14 +80,37 @@ def describe(root: Node, domain: Domain, size_bytes: int, pair: PairTable) -> De
     found.sort(key=lambda row: -row[2])
     names = ["column", "depends on", "nats", "share of entropy"]
     dependences = pd.DataFrame(found[:SHOWN_PAIRS], columns=names)
-    nodes = dict(kinds.most_common())
-    return Description(nodes, count_parameters(root), size_bytes, dependences, domain.summary())
+    return Description(
+        dict(kinds.most_common()),
+        dict(Counter(_table_kinds(root)).most_common()),
+        count_parameters(root),
+        size_bytes,
+        dependences,
+        domain.summary(),
+    )
 
 
 def _kind(node: Node) -> str:
     words = {"UniLeaf": "uni-leaf", "MultiLeaf": "multi-leaf", "TableSplit": "conditional table"}
     name = type(node).__name__
     return words.get(name, name.lower())
+
+
+TABLE_WORDS = {
+    "counts": "counts",
+    "offset": "integer law",
+    "graded": "graded law",
+    "tree": "decision tree",
+    "full": "whole table",
+}
+
+
+def _table_kinds(root: Node) -> Iterator[str]:
+    """What each conditional table is made of, from its first level up."""
+    for node in walk(root):
+        if isinstance(node, TableSplit):
+            families = dict.fromkeys(level.family for level in node.cpt.levels)
+            yield " + ".join(TABLE_WORDS.get(family, family) for family in families)
 
 
 def _pairs(root: Node) -> list[tuple[int, int]]:

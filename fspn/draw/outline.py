@@ -27,7 +27,7 @@ from fspn.model.nodes import (
     walk,
 )
 from fspn.schema.domain import Domain
-from fspn.schema.events import Cell, Codes, Interval, Region
+from fspn.schema.events import Codes, Interval, Region, Side
 
 KINDS = {
     Factorize: "factorize",
@@ -177,27 +177,27 @@ class _Maker:
         return [""] * len(node.children)
 
     def _region(self, region: Region) -> str:
-        sides = [self._side(v, cell) for v, cell in sorted(region.items())]
+        sides = [self._side(v, side) for v, side in sorted(region.items())]
         more = f" +{len(sides) - 2}" if len(sides) > 2 else ""
         return ", ".join(sides[:2]) + more
 
-    def _side(self, variable: int, cell: Cell) -> str:
+    def _side(self, variable: int, side: Side) -> str:
         name = _truncated(self._name(variable), 14)
-        if isinstance(cell, Codes):
-            labels = [self._value(variable, code) for code in sorted(cell.codes)]
+        if isinstance(side, Codes):
+            labels = [self._value(variable, code) for code in sorted(side.codes)]
             more = [f"+{len(labels) - 3}"] if len(labels) > 3 else []
             return _truncated(f"{name} in {{{', '.join(labels[:3] + more)}}}")
-        if isinstance(cell, Interval):
-            return _range(name, cell.lower, cell.upper)
+        if isinstance(side, Interval):
+            return _range(name, side.lower, side.upper)
         described = None if self._domain is None else self._domain[variable]
         if described is not None and described.cells is not None:
-            return _truncated(f"{name} in {described.describe(cell.lower, cell.upper)}")
-        low, high = self._value(variable, cell.lower), self._value(variable, cell.upper)
-        if cell.lower == cell.upper:
+            return _truncated(f"{name} in {described.describe(side.lower, side.upper)}")
+        low, high = self._value(variable, side.lower), self._value(variable, side.upper)
+        if side.lower == side.upper:
             return _truncated(f"{name} = {low}")
-        if cell.lower == 0:
+        if side.lower == 0:
             return _truncated(f"{name} ≤ {high}")
-        if described is not None and cell.upper >= described.size - 1:
+        if described is not None and side.upper >= described.size - 1:
             return _truncated(f"{name} ≥ {low}")
         return _truncated(f"{low} ≤ {name} ≤ {high}")
 

@@ -30,15 +30,15 @@ def new_workspace(m, depth):
     """
     n_frames, n_sides, k = depth[0], depth[1], depth[2]
     n_stack = n_frames * FRAME
-    n_own = n_stack + n_sides + 2 * m + FIRST_ENTRY
+    n_own = n_stack + n_sides + FIRST_ENTRY
     words = np.empty(n_own + state_words(k) + dense_state_words(k), dtype=np.int64)
     partial = np.empty((n_frames, 2))
-    column = words[n_stack + n_sides : n_stack + n_sides + 2 * m].reshape((2, m))
+    frames = words[:n_stack].reshape((n_frames, FRAME))
     states = words[n_own:]
     no_words, no_numbers = words[:0], partial.reshape(2 * n_frames)[:0]
     tree = Workspace(
         np.zeros(m, dtype=np.bool_),
-        words[:n_stack].reshape((n_frames, FRAME)),
+        frames,
         partial,
         words[n_stack : n_stack + n_sides],
         new_state(k, states[: state_words(k)]),
@@ -49,7 +49,7 @@ def new_workspace(m, depth):
     )
     if depth[4] >= 0:
         return tree, new_room(m, depth[5]), depth
-    room = (no_words, no_words, no_numbers, partial[:0], column[:0], column[:0], column)
+    room = (no_words, no_words, no_numbers, partial[:0], frames[:0], frames[:0], no_words)
     return tree, room, depth
 
 
@@ -155,16 +155,28 @@ def run_conditionals(root, ints, tables, numbers, sizes, depth, pairs, n, buffer
     events = Event(low, high, sides[4:], numbers[:1])
     pools, work = Pools(ints, tables, numbers), new_workspace(m, depth)
     logs = np.empty(2)
-    place, n_impossible = 0, 0
+    place, before, n_impossible = 0, -1, 0
     for q in range(n):
-        place = _read_question(pairs, place, sizes, low, high)
-        need = _answer(root, pools, events, sizes, 2, buffer, first, work, logs, 0)
+        known = before >= 0 and _same_evidence(pairs, before, place)
+        before, place = place, _read_question(pairs, place, sizes, low, high)
+        n_events = 1 if known else 2
+        need = _answer(root, pools, events, sizes, n_events, buffer, first, work, logs, 0)
         if need > 0:
             return need, 0
         impossible = logs[1] == -np.inf
         n_impossible += impossible
         out[q] = np.nan if impossible else exp(logs[0] - logs[1])
     return 0, n_impossible
+
+
+@kernel()
+def _same_evidence(pairs, first, second):
+    """Whether two questions are given the same: then its probability is computed once."""
+    same = pairs[first + 1] == pairs[second + 1]
+    one, other = first + 2 + 2 * pairs[first], second + 2 + 2 * pairs[second]
+    for i in range(2 * pairs[first + 1] if same else 0):
+        same &= pairs[one + i] == pairs[other + i]
+    return same
 
 
 @kernel()

@@ -144,7 +144,7 @@ class _Writer:
 
     def regions(self, root: int) -> tuple[int, int]:
         """Write the instructions for regions; returns their place (-1: none) and their stack."""
-        code = instructions(self.pool.ints, root, self.deepest)
+        code = instructions(self.pool.ints, root, self.deepest, self.pool.sizes.tolist())
         return (-1, 0) if code is None else (self._record(*code), 3 * self.deepest + 8)
 
     def _memo(self, place: int, scope: frozenset[int], cut: frozenset[int]) -> int:
@@ -267,10 +267,10 @@ class _Writer:
     def _boxes(self, region: Region) -> list[tuple[SideRecord, ...]]:
         """A region as boxes of ranges; a set of codes is cut into its runs."""
         sides = []
-        for variable, cell in region.items():
-            if isinstance(cell, Interval):
+        for variable, side in region.items():
+            if isinstance(side, Interval):
                 raise NotCompilable("a region of reals")
-            runs = _runs(cell.codes) if isinstance(cell, Codes) else [(cell.lower, cell.upper)]
+            runs = _runs(side.codes) if isinstance(side, Codes) else [(side.lower, side.upper)]
             sides.append([SideRecord(variable, low, high) for low, high in runs if low <= high])
         self.widest = max(self.widest, len(sides))
         return list(product(*sides))

@@ -18,8 +18,9 @@ from fspn.engine.program import (
     VariableRecord,
     open_ended,
 )
-from fspn.model.cpt.backoff import BackoffLevel, Rows
+from fspn.model.cpt.backoff import BackoffLevel
 from fspn.model.cpt.full import FullTable
+from fspn.model.cpt.rows import Rows
 from fspn.model.dispatch import ByKind
 from fspn.model.graph import elimination_order, topological_order
 from fspn.model.nodes import (

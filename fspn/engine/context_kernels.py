@@ -1,9 +1,10 @@
 r"""Contexts: the distinct sub-events of one event that reach a node.
 
-A context is (number of sub-events, number of variables, the variables, then per sub-event the range
-of each). ``column`` says where the ranges of a variable stand, in the context in force (row 0) and
-in one in the making (row 1); -1 where no region has cut it, so that the event's own range holds.
-Rows are told apart by a hash table at the end of the arena that lasts for one function.
+A sub-event is a few words, the packed ranges of the variables that regions cut
+(:mod:`fspn.engine.region_program`). Those that a node has nothing to do with are cleared as far as
+they differ, so that equal questions are equal words; a hash table at the end of the arena, which
+lasts for one function, tells them apart. What a context looks like from a smaller scope is made
+once and kept with it: the nodes below a sum node ask for the same projections again and again.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs
@@ -12,46 +13,97 @@ from __future__ import annotations
 
 from fspn.engine.kernels import kernel
 from fspn.engine.memo_kernels import MIX
-from fspn.engine.program import MEMO_NODE
-
-# The head of a context.
-SIZE, WIDTH, VARIABLES = range(3)
-
-
-@kernel()
-def enter(context, arena, column):
-    """Put a context in force: where the range of each of its variables stands."""
-    for j in range(arena[context + WIDTH]):
-        column[0, arena[context + VARIABLES + j]] = j
-
-
-@kernel()
-def leave(context, arena, column):
-    """Undo :func:`enter`."""
-    for j in range(arena[context + WIDTH]):
-        column[0, arena[context + VARIABLES + j]] = -1
+from fspn.engine.region_program import (
+    CONTEXT,
+    PACKED_BOX,
+    PACKED_SIDE,
+    PACKED_SIDE_SIZE,
+    PLAN,
+    REGIONS_STEP,
+    SPAN,
+    SPAN_SIZE,
+)
 
 
 @kernel()
-def row_of(context, arena, e):
-    """Where the ranges of a sub-event stand."""
-    return context + VARIABLES + arena[context + WIDTH] * (1 + 2 * e)
+def differs_of(context, n_words):
+    """Where the words stand that say in which bits a context says anything."""
+    return context + CONTEXT.varies + n_words
 
 
 @kernel()
-def _find(arena, first, width, count, table, mask):
-    """The number of the row that lies behind ``count`` others from ``first`` on, if it is new."""
-    row = first + 2 * width * count
-    mixed = width
-    for i in range(2 * width):
+def rows_of(context, n_words):
+    """Where the sub-events of a context stand."""
+    return context + CONTEXT.varies + 2 * n_words
+
+
+@kernel()
+def low_of(word, shift, bits):
+    """The lower code of a packed range."""
+    return (word >> shift) & ((1 << bits) - 1)
+
+
+@kernel()
+def high_of(word, shift, bits):
+    """The upper code of a packed range."""
+    return (word >> (shift + bits)) & ((1 << bits) - 1)
+
+
+@kernel()
+def meets(words, mask, n_words, arena, ints):
+    """Whether some bits of a context are among those of a mask."""
+    found = False
+    for i in range(n_words):
+        found |= (arena[words + i] & ints[mask + i]) != 0
+    return found
+
+
+@kernel()
+def whole_event(plan, ints, lo, hi, arena, free):
+    """The context of the event itself at the beginning of the arena; returns the arena's top.
+
+    ``free`` is the packed event that says nothing.
+    """
+    n_words = ints[plan + PLAN.n_words]
+    _begin(0, n_words, arena)
+    arena[CONTEXT.size] = 1
+    row = rows_of(0, n_words)
+    for i in range(n_words):
+        arena[row + i] = 0
+    for s in range(ints[plan + PLAN.n_spans]):
+        span = ints[plan + PLAN.spans] + SPAN_SIZE * s
+        v, bits = ints[span + SPAN.variable], ints[span + SPAN.bits]
+        word, shift = ints[span + SPAN.word], ints[span + SPAN.shift]
+        arena[row + word] |= (lo[v] | (hi[v] << bits)) << shift
+    _compare(0, n_words, arena, free)
+    return row + n_words
+
+
+@kernel()
+def _begin(context, n_words, arena):
+    """An empty context that nothing is known about."""
+    arena[context + CONTEXT.size] = 0
+    arena[context + CONTEXT.projections] = arena[context + CONTEXT.next] = -1
+    for i in range(2 * n_words):
+        arena[context + CONTEXT.varies + i] = 0
+
+
+@kernel()
+def _find(arena, row, first, n_words, count, low, high, table, mask):
+    """The number of a row among ``count`` others from ``first`` on, which is the next if it is new.
+
+    Only the words from ``low`` to ``high`` can differ.
+    """
+    mixed = high
+    for i in range(low, high):
         mixed = (mixed ^ arena[row + i]) * MIX
         mixed ^= mixed >> 31
     slot = mixed & mask
     while arena[table + slot] >= 0:
-        other = first + 2 * width * arena[table + slot]
+        other = first + n_words * arena[table + slot]
         same = True
-        for i in range(2 * width):
-            same = same and arena[other + i] == arena[row + i]
+        for i in range(low, high):
+            same &= arena[other + i] == arena[row + i]
         if same:
             return arena[table + slot]
         slot = (slot + 1) & mask
@@ -74,129 +126,164 @@ def _table(arena, top, most):
 
 
 @kernel()
-def project(memo, ints, context, top, arena, links, n_links, column):
-    """The context cut to a memo's variables, and which of its sub-events each one became.
+def project(mask, ints, n_words, context, top, arena, links, n_links):
+    """What a context looks like from the scope of a mask.
 
-    Returns (new top of the arena, new top of the links), the first -1 where there is no room.
+    Returns (that context, top of the arena, top of the links); the context itself where all that
+    varies is in the scope, -1 where there is no room. Its links say which of its sub-events each
+    one of the context became.
     """
-    n = arena[context + SIZE]
-    width = 0
-    for c in range(ints[memo + MEMO_NODE.n_cut]):
-        v = ints[memo + MEMO_NODE.first_cut + c]
-        if column[0, v] >= 0:
-            arena[top + VARIABLES + width] = v
-            width += 1
-    arena[top + WIDTH] = width
-    first = top + VARIABLES + width
-    table, mask = _table(arena, first + 2 * width * (n + 1), n)
+    if top + CONTEXT.varies + 2 * n_words > len(arena):
+        return -1, top, n_links
+    varies, seen = context + CONTEXT.varies, top + CONTEXT.varies
+    everything = True
+    for i in range(n_words):
+        arena[seen + i] = arena[varies + i] & ints[mask + i]
+        everything &= arena[seen + i] == arena[varies + i]
+    if everything:
+        return context, top, n_links
+    known = arena[context + CONTEXT.projections]
+    while known >= 0:
+        same = True
+        for i in range(n_words):
+            same &= arena[known + CONTEXT.varies + i] == arena[seen + i]
+        if same:
+            return known, top, n_links
+        known = arena[known + CONTEXT.next]
+    n, first = arena[context + CONTEXT.size], rows_of(top, n_words)
+    table, slots = _table(arena, first + n_words * (n + 1), n)
     if table < 0 or n_links + n > len(links):
-        return -1, 0
-    count = 0
+        return -1, top, n_links
+    for i in range(n_words):
+        arena[differs_of(top, n_words) + i] = arena[differs_of(context, n_words) + i]
+    arena[top + CONTEXT.projections] = -1
+    arena[top + CONTEXT.next] = arena[context + CONTEXT.projections]
+    arena[context + CONTEXT.projections] = top
+    arena[top + CONTEXT.links] = n_links
+    low, high = 0, n_words
+    while low < high and arena[seen + low] == 0:
+        low += 1
+    while low < high and arena[seen + high - 1] == 0:
+        high -= 1
+    count, row = 0, rows_of(context, n_words)
     for e in range(n):
-        row = row_of(context, arena, e)
-        for j in range(width):
-            side = row + 2 * column[0, arena[top + VARIABLES + j]]
-            arena[first + 2 * (width * count + j)] = arena[side]
-            arena[first + 2 * (width * count + j) + 1] = arena[side + 1]
-        found = _find(arena, first, width, count, table, mask)
+        new = first + n_words * count
+        for i in range(low, high):
+            arena[new + i] = arena[row + i] & (arena[seen + i] | ~arena[varies + i])
+        found = _find(arena, new, first, n_words, count, low, high, table, slots)
         links[n_links + e] = found
-        count += found == count
-    arena[top + SIZE] = count
-    return first + 2 * width * count, n_links + n
+        if found == count:
+            count += 1
+            for i in range(n_words):
+                arena[new + i] = arena[row + i] & (arena[seen + i] | ~arena[varies + i])
+        row += n_words
+    arena[top + CONTEXT.size] = count
+    return top, first + n_words * count, n_links + n
 
 
 @kernel()
-def meet(node, code, ints, lo, hi, context, top, arena, links, n_links, column):
+def meet(code, n_boxes, ints, n_words, context, seen, top, arena, links, n_links, free):
     """The context of a factorize node's left child, and its pairs (sub-event, left one) by region.
 
-    The links hold per region where its pairs begin, then the pairs. Returns as :func:`project`.
+    The links hold per region where its pairs begin, then the pairs. ``seen`` is the context as the
+    regions see it, ``free`` the packed event that says nothing. Returns the new tops of arena and
+    links, the first -1 where there is no room.
     """
-    n, n_boxes = arena[context + SIZE], ints[node + 6]
-    width = 0
-    for c in range(arena[context + WIDTH]):
-        v = arena[context + VARIABLES + c]
-        if not _is_right(node, ints, v):
-            column[1, v], arena[top + VARIABLES + width] = width, v
-            width += 1
-    for c in range(ints[code + 2]):
-        v = ints[code + 3 + c]
-        if column[1, v] < 0 and lo[v] < hi[v]:
-            column[1, v], arena[top + VARIABLES + width] = width, v
-            width += 1
-    arena[top + WIDTH] = width
-    first = top + VARIABLES + width
-    most = n * n_boxes
-    table, mask = _table(arena, first + 2 * width * 2, most if n > 1 else 1)
-    pairs = n_links + n_boxes + 1
-    count, n_pairs = 0, 0
-    fits = table >= 0 and pairs <= len(links)
-    for b in range(n_boxes if fits else 0):
-        links[n_links + b] = pairs + 2 * n_pairs
-        box = ints[node + 7 + b]
-        for e in range(n):
-            row = first + 2 * width * count
-            if row + 2 * width > table or pairs + 2 * n_pairs + 2 > len(links):
-                fits = False
-                break
-            _copy_ranges(context, e, top, row, width, lo, hi, arena, column)
-            if _cut(box, ints, lo, hi, row, arena, column):
-                found = _find(arena, first, width, count, table, mask) if n > 1 else count
-                links[pairs + 2 * n_pairs], links[pairs + 2 * n_pairs + 1] = e, found
-                count += found == count
-                n_pairs += 1
-        if not fits:
-            break
-    for j in range(width):
-        column[1, arena[top + VARIABLES + j]] = -1
-    if not fits:
-        return -1, 0
-    links[n_links + n_boxes] = pairs + 2 * n_pairs
-    arena[top + SIZE] = count
-    return first + 2 * width * count, pairs + 2 * n_pairs
+    n, n_seen = arena[context + CONTEXT.size], arena[seen + CONTEXT.size]
+    starts, flags = n_links, n_links + n_boxes + 1
+    begin = flags + n_seen
+    first = rows_of(top, n_words)
+    if first > len(arena) or begin > len(links):
+        return -1, n_links
+    _begin(top, n_words, arena)
+    left_mask, box = ints[code + REGIONS_STEP.left_mask], ints[code + REGIONS_STEP.boxes]
+    end, row = begin, first
+    for b in range(n_boxes):
+        links[starts + b] = end
+        n_sides = ints[box + PACKED_BOX.n_sides]
+        side = box + PACKED_BOX.first_side
+        alive = False
+        for e in range(n_seen):
+            fits = _fits(side, n_sides, ints, rows_of(seen, n_words) + n_words * e, arena)
+            links[flags + e] = fits
+            alive |= fits
+        for e in range(n if alive else 0):
+            shown = e if seen == context else links[arena[seen + CONTEXT.links] + e]
+            if links[flags + shown] == 0:
+                continue
+            if row + n_words > len(arena) or end + 2 > len(links):
+                return -1, n_links
+            old = rows_of(context, n_words) + n_words * e
+            for i in range(n_words):
+                arena[row + i] = arena[old + i] & ints[left_mask + i]
+            _cut(side, n_sides, ints, row, arena)
+            links[end], links[end + 1] = e, (end - begin) >> 1
+            row += n_words
+            end += 2
+        box = side + PACKED_SIDE_SIZE * n_sides
+    links[starts + n_boxes] = end
+    arena[top + CONTEXT.size] = (end - begin) >> 1
+    # The boxes do not overlap: what they cut out of one sub-event is never the same.
+    if n > 1 and not _merge(top, n_words, arena, links, begin):
+        return -1, n_links
+    _compare(top, n_words, arena, free)
+    return first + n_words * arena[top + CONTEXT.size], end
 
 
 @kernel()
-def _is_right(node, ints, v):
-    """Whether a variable belongs to the right child of a factorize node."""
-    found = False
-    for s in range(ints[node + 4]):
-        found |= ints[ints[node + 5] + s] == v
-    return found
-
-
-@kernel()
-def _copy_ranges(context, e, top, row, width, lo, hi, arena, column):
-    old = row_of(context, arena, e)
-    for j in range(width):
-        v = arena[top + VARIABLES + j]
-        if column[0, v] >= 0:
-            arena[row + 2 * j] = arena[old + 2 * column[0, v]]
-            arena[row + 2 * j + 1] = arena[old + 2 * column[0, v] + 1]
-        else:
-            arena[row + 2 * j], arena[row + 2 * j + 1] = lo[v], hi[v]
-
-
-@kernel()
-def _cut(box, ints, lo, hi, row, arena, column):
-    """Cut the ranges of a row to a box; whether anything is left."""
-    for c in range(ints[box + 1]):
-        v, low, high = ints[box + 2 + 3 * c], ints[box + 3 + 3 * c], ints[box + 4 + 3 * c]
-        j = column[1, v]
-        if j < 0:
-            if lo[v] > high or hi[v] < low:
-                return False
-        else:
-            side = row + 2 * j
-            arena[side], arena[side + 1] = max(arena[side], low), min(arena[side + 1], high)
-            if arena[side] > arena[side + 1]:
-                return False
+def _merge(context, n_words, arena, links, pairs):
+    """Keep each distinct row of a new context once, and renumber the pairs; False: no room."""
+    n, first = arena[context + CONTEXT.size], rows_of(context, n_words)
+    table, slots = _table(arena, first + n_words * n, n)
+    if table < 0:
+        return False
+    count = 0
+    for k in range(n):
+        row, new = first + n_words * k, first + n_words * count
+        found = _find(arena, row, first, n_words, count, 0, n_words, table, slots)
+        links[pairs + 2 * k + 1] = found
+        if found == count:
+            count += 1
+            for i in range(n_words):
+                arena[new + i] = arena[row + i]
+    arena[context + CONTEXT.size] = count
     return True
 
 
 @kernel()
-def is_cut(scope, n, ints, column):
-    """Whether the context has ranges of any variable of a scope."""
-    found = False
-    for s in range(scope, scope + n):
-        found |= column[0, ints[s]] >= 0
-    return found
+def _fits(side, n_sides, ints, row, arena):
+    """Whether a sub-event meets a box."""
+    for _ in range(n_sides):
+        word, shift = arena[row + ints[side + PACKED_SIDE.word]], ints[side + PACKED_SIDE.shift]
+        bits = ints[side + PACKED_SIDE.bits]
+        if low_of(word, shift, bits) > ints[side + PACKED_SIDE.upper]:
+            return False
+        if high_of(word, shift, bits) < ints[side + PACKED_SIDE.lower]:
+            return False
+        side += PACKED_SIDE_SIZE
+    return True
+
+
+@kernel()
+def _cut(side, n_sides, ints, row, arena):
+    """Cut a sub-event to a box that it meets."""
+    for _ in range(n_sides):
+        word, shift = row + ints[side + PACKED_SIDE.word], ints[side + PACKED_SIDE.shift]
+        bits = ints[side + PACKED_SIDE.bits]
+        low, high = low_of(arena[word], shift, bits), high_of(arena[word], shift, bits)
+        missing = max(ints[side + PACKED_SIDE.lower] - low, 0)
+        beyond = max(high - ints[side + PACKED_SIDE.upper], 0)
+        arena[word] += (missing << shift) - (beyond << (shift + bits))
+        side += PACKED_SIDE_SIZE
+
+
+@kernel()
+def _compare(context, n_words, arena, free):
+    """In which bits the sub-events of a context differ, from each other and from a free event."""
+    varies, differs = context + CONTEXT.varies, differs_of(context, n_words)
+    first = rows_of(context, n_words)
+    for e in range(arena[context + CONTEXT.size]):
+        row = first + n_words * e
+        for i in range(n_words):
+            arena[varies + i] |= arena[row + i] ^ arena[first + i]
+            arena[differs + i] |= arena[row + i] ^ free[i]

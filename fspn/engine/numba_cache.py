@@ -23,7 +23,7 @@ def stamp_of_kernels() -> str:
 def kernel_files() -> list[Path]:
     """The files that machine code depends on."""
     here = Path(__file__).parent
-    others = ("elimination.py", "pools.py", "program.py", "workspace.py")
+    others = ("elimination.py", "pools.py", "program.py", "region_program.py", "workspace.py")
     return [*here.glob("*kernels.py"), *(here / name for name in others)]
 
 

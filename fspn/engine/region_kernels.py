@@ -19,352 +19,360 @@ kernels answer.
 
 from __future__ import annotations
 
-from math import exp, log
+from math import log
 
 import numpy as np
 
-from fspn.engine.context_kernels import (
-    SIZE,
-    VARIABLES,
-    WIDTH,
-    enter,
-    is_cut,
-    leave,
-    meet,
-    project,
-    row_of,
+from fspn.engine.answer_kernels import (
+    FACTOR,
+    SCALE,
+    VECTOR,
+    collect_boxes,
+    filled,
+    finish,
+    plus,
+    push,
+    scale_by,
+    spread,
+    times,
+    times_projected,
+    vector_of,
 )
-from fspn.engine.kernels import TINY, compiled, kernel
+from fspn.engine.context_kernels import (
+    differs_of,
+    high_of,
+    low_of,
+    meet,
+    meets,
+    project,
+    rows_of,
+    whole_event,
+)
+from fspn.engine.kernels import compiled, kernel
+from fspn.engine.program import FACTORIZE_NODE, LEAF, NODE
+from fspn.engine.region_program import (
+    ADD,
+    ADD_STEP,
+    ALONE,
+    BEGIN,
+    COLLECT,
+    COLLECT_STEP,
+    CONTEXT,
+    END,
+    FRAME,
+    FRAME_SIZE,
+    GROUP,
+    GROUP_STEP,
+    JOINT_MASS,
+    JOINT_STEP,
+    LEAF_MASS,
+    LEAF_STEP,
+    MUL,
+    MUL_PROJECTED,
+    PLAN,
+    PROJECT,
+    PROJECT_STEP,
+    REGIONS,
+    REGIONS_STEP,
+    RIGHT,
+    RIGHT_STEP,
+    SKIP,
+    SKIP_STEP,
+    SPAN,
+    SPAN_SIZE,
+    SUM_BEGIN,
+    UNPROJECT,
+)
 from fspn.engine.tree_kernels import joint_mass, range_mass, scope_constrained
 
-BEGIN, LEAF, JOINT_LEAF, MUL, SKIP, SUM_BEGIN, ADD, PROJECT, UNPROJECT = range(9)
-REGIONS, RIGHT, GROUP, COLLECT, END, STOP = range(9, 15)
-
-MAX_WORDS = 1 << 22
-# What is kept of a context while another one is in force, and of a factorize node at work.
-SAVED_CONTEXT, SAVED_ARENA, SAVED_LINKS, MODE, KEPT = range(5)
-PLAIN, CUT = 0, 1
+# One large array and two smaller ones: what a C library hands out and takes back without asking the
+# system for it every time, which would clear all of it.
+ARENA_WORDS, LINK_WORDS, VECTOR_WORDS = 1 << 21, 1 << 19, 1 << 18
 NO_ROOM = np.nan
+# So many sub-events are asked of a leaf one by one.
+FEW = 8
 
 
 @compiled()
 def new_room(n_variables, n_slots):
     """Empty stacks; a model that has no regions needs none."""
-    words = MAX_WORDS if n_slots else 1
+    used = min(n_slots, 1)
     return (
-        np.empty(words, dtype=np.int64),
-        np.empty(words, dtype=np.int64),
-        np.empty(words),
+        np.empty(max(used * ARENA_WORDS, 1), dtype=np.int64),
+        np.empty(max(used * LINK_WORDS, 1), dtype=np.int64),
+        np.empty(max(used * VECTOR_WORDS, 1)),
         np.empty((n_slots + 1, 2)),
         np.empty((3, n_slots + 1), dtype=np.int64),
-        np.empty((n_slots + 1, KEPT), dtype=np.int64),
-        np.full((2, n_variables), -1, dtype=np.int64),
+        np.empty((n_slots + 1, FRAME_SIZE), dtype=np.int64),
+        np.empty(used * (n_variables + 1), dtype=np.int64),
     )
 
 
 @kernel()
-def _scale_by(answers, s, factor):
-    """Multiply an answer by a number."""
-    product = answers[s, 1] * factor
-    if 0.0 < product < TINY:
-        answers[s, 0] += log(product)
-        product = 1.0
-    answers[s, 1] = product
+def _leaf(
+    code, ints, n_words, numbers, lo, hi, w, weights, sizes, arena, links, context, seen,
+    s, answers, places, vectors,
+):  # fmt: skip
+    """Multiply the top answer by the masses of a leaf; False where there is no room.
 
-
-@kernel()
-def _vector(places, s, n, vectors):
-    """The vector of an answer, all ones if it had none; -1 where there is no room.
-
-    ``places`` holds per answer its vector or -1, where that may begin, and its length.
+    ``seen`` is the context as the leaf's variable sees it.
     """
-    if places[0, s] < 0:
-        start = places[1, s]
-        if start + n > len(vectors):
-            return -1
-        places[0, s], places[2, s] = start, n
-        for e in range(n):
-            vectors[start + e] = 1.0
-    return places[0, s]
-
-
-@kernel()
-def _leaf(leaf, ints, numbers, lo, hi, w, weights, sizes, context, arena, column, vectors, start):
-    """Multiply a vector by the masses of a leaf of a variable that regions cut."""
-    v, pmf, cumulative = ints[leaf + 3], ints[leaf + 5], ints[leaf + 6]
-    step = 2 * arena[context + WIDTH]
-    side = row_of(context, arena, 0) + 2 * column[0, v]
-    for e in range(arena[context + SIZE]):
-        low, high = arena[side], arena[side + 1]
-        if w[v] >= 0:
-            p = range_mass(pmf, cumulative, low, high, w[v], weights, numbers)
-        elif low == high:
-            p = numbers[pmf + low]
-        else:
-            p = numbers[cumulative + high + 1] - numbers[cumulative + low]
-        vectors[start + e] *= p
-        side += step
-
-
-@kernel()
-def _joint(leaf, ints, tables, numbers, lo, hi, w, weights, context, arena, column, vectors, start):
-    """Multiply a vector by the masses of a sparse joint table."""
-    n, variables = ints[leaf + 3], ints[leaf + 4]
-    for e in range(arena[context + SIZE]):
-        row = row_of(context, arena, e)
-        for j in range(n):
-            v = ints[variables + j]
-            if column[0, v] >= 0:
-                side = row + 2 * column[0, v]
-                # The event's own range waits in the context's place.
-                arena[side], lo[v] = lo[v], arena[side]
-                arena[side + 1], hi[v] = hi[v], arena[side + 1]
-        vectors[start + e] *= joint_mass(leaf, ints, tables, numbers, lo, hi, w, weights)
-        for j in range(n):
-            v = ints[variables + j]
-            if column[0, v] >= 0:
-                side = row + 2 * column[0, v]
-                arena[side], lo[v] = lo[v], arena[side]
-                arena[side + 1], hi[v] = hi[v], arena[side + 1]
-
-
-@kernel()
-def _times(s, n, answers, places, vectors):
-    """Multiply the answer below the top one by it."""
-    answers[s - 1, 0] += answers[s, 0]
-    _scale_by(answers, s - 1, answers[s, 1])
-    mine, other = places[0, s], places[0, s - 1]
-    if mine >= 0 and other >= 0:
-        for e in range(n):
-            vectors[other + e] *= vectors[mine + e]
-    elif mine >= 0:
-        places[0, s - 1], places[2, s - 1] = mine, n
-
-
-@kernel()
-def _plus(s, n, weight, answers, places, vectors):
-    """Add the top answer, times e to the power of ``weight``, to the one below it."""
-    if answers[s, 1] <= 0.0:
-        return
-    scale = answers[s, 0] + weight + log(answers[s, 1])
-    mine, other = places[0, s], places[0, s - 1]
-    if answers[s - 1, 0] == -np.inf:
-        answers[s - 1, 0], answers[s - 1, 1] = scale, 1.0
-        places[0, s - 1], places[2, s - 1] = mine, n
-        return
-    top = max(scale, answers[s - 1, 0])
-    a, b = exp(answers[s - 1, 0] - top), exp(scale - top)
-    answers[s - 1, 0] = top
-    if mine < 0 and other < 0:
-        answers[s - 1, 0] += log(a + b)
-    elif mine < 0:
-        for e in range(n):
-            vectors[other + e] = a * vectors[other + e] + b
-    elif other < 0:
-        for e in range(n):
-            vectors[mine + e] = a + b * vectors[mine + e]
-        places[0, s - 1], places[2, s - 1] = mine, n
-    else:
-        for e in range(n):
-            vectors[other + e] = a * vectors[other + e] + b * vectors[mine + e]
-
-
-@kernel()
-def _collect(s, first, last, base, factor, links, places, vectors):
-    """Add p_i q_i over the pairs of some regions; p is the top answer, q the one below the sum."""
-    total, p, q = places[0, s - 1], places[0, s], places[0, s - 2]
-    for i in range(links[base + first], links[base + last], 2):
-        e, k = links[i], links[i + 1]
-        value = factor if p < 0 else factor * vectors[p + e]
-        vectors[total + e] += value if q < 0 else value * vectors[q + k]
-
-
-@kernel()
-def _finish(s, n, answers, places, vectors):
-    """The sum over the regions takes the place of the left child's answer."""
-    total, start = places[0, s], places[1, s - 1]
-    largest = 0.0
+    leaf, span = ints[code + LEAF_STEP.leaf], ints[code + LEAF_STEP.span]
+    v, pmf = ints[leaf + LEAF.variable], ints[leaf + LEAF.pmf]
+    cumulative = ints[leaf + LEAF.cumulative]
+    low, high, n_seen, varies = lo[v], hi[v], 1, False
+    word, shift, bits = 0, 0, 0
+    if span >= 0:
+        word, shift, bits = ints[span + SPAN.word], ints[span + SPAN.shift], ints[span + SPAN.bits]
+        n_seen = arena[seen + CONTEXT.size]
+        varies = low_of(arena[seen + CONTEXT.varies + word], shift, 2 * bits) != 0
+    if not varies:
+        if span >= 0:
+            side = arena[rows_of(seen, n_words) + word]
+            low, high = low_of(side, shift, bits), high_of(side, shift, bits)
+        if low > 0 or high < sizes[v] - 1 or w[v] >= 0:
+            scale_by(answers, s, range_mass(pmf, cumulative, low, high, w[v], weights, numbers))
+        return True
+    n = arena[context + CONTEXT.size]
+    place, masses = vector_of(places, s, n, vectors), filled(s, places)
+    if place < 0 or masses + n_seen > len(vectors):
+        return False
+    side = rows_of(seen, n_words) + word
+    for e in range(n_seen):
+        low, high = low_of(arena[side], shift, bits), high_of(arena[side], shift, bits)
+        mass = range_mass(pmf, cumulative, low, high, w[v], weights, numbers)
+        vectors[masses + e] = mass
+        side += n_words
     for e in range(n):
-        vectors[start + e] = vectors[total + e]
-        largest = max(largest, vectors[start + e])
-    scale = answers[s, 0] + answers[s - 1, 0]
-    if largest == 0.0 or answers[s - 1, 1] <= 0.0 or scale == -np.inf:
-        answers[s - 1, 0], answers[s - 1, 1] = 0.0, 0.0
-    else:
-        # At most one, so that no product of many of them underflows.
-        for e in range(n):
-            vectors[start + e] /= largest
-        answers[s - 1, 0] = scale + log(answers[s - 1, 1]) + log(largest)
-        answers[s - 1, 1] = 1.0
-    places[0, s - 1], places[2, s - 1] = start, n
-    return s - 1
+        shown = e if seen == context else links[arena[seen + CONTEXT.links] + e]
+        vectors[place + e] *= vectors[masses + shown]
+    return True
 
 
 @kernel()
-def _push(s, places, start):
-    s += 1
-    places[0, s], places[1, s] = -1, start
-    return s
+def _set_ranges(code, row, ints, lo, hi, arena):
+    """Set the event to a sub-event, in the variables of a sparse table."""
+    for j in range(ints[code + JOINT_STEP.n_spans]):
+        span = ints[ints[code + JOINT_STEP.spans] + j]
+        word, shift, bits = ints[span + SPAN.word], ints[span + SPAN.shift], ints[span + SPAN.bits]
+        v = ints[span + SPAN.variable]
+        lo[v] = low_of(arena[row + word], shift, bits)
+        hi[v] = high_of(arena[row + word], shift, bits)
 
 
 @kernel()
-def _filled(s, places):
-    """How far the vectors are filled up to the top answer."""
-    if s < 0:
-        return 0
-    return places[1, s] if places[0, s] < 0 else places[0, s] + places[2, s]
+def _joint(
+    code,
+    ints,
+    tables,
+    n_words,
+    numbers,
+    lo,
+    hi,
+    w,
+    weights,
+    sizes,
+    arena,
+    context,
+    s,
+    answers,
+    places,
+    vectors,
+):
+    """Multiply the top answer by the masses of a sparse table; False where there is no room."""
+    leaf, mask = ints[code + JOINT_STEP.leaf], ints[code + JOINT_STEP.mask]
+    n, row, place = 1, rows_of(context, n_words), 0
+    varies = meets(context + CONTEXT.varies, mask, n_words, arena, ints)
+    if varies:
+        n = arena[context + CONTEXT.size]
+        place = vector_of(places, s, n, vectors)
+    elif not _asked(leaf, mask, ints, n_words, lo, hi, w, sizes, arena, context):
+        return True
+    for e in range(n if place >= 0 else 0):
+        _set_ranges(code, row, ints, lo, hi, arena)
+        mass = joint_mass(leaf, ints, tables, numbers, lo, hi, w, weights)
+        if varies:
+            vectors[place + e] *= mass
+        else:
+            scale_by(answers, s, mass)
+        row += n_words
+    _set_ranges(code, rows_of(0, n_words), ints, lo, hi, arena)
+    return place >= 0
+
+
+@kernel()
+def _asked(node, mask, ints, n_words, lo, hi, w, sizes, arena, context):
+    """Whether the event or any sub-event of the context says something about a node's scope."""
+    if meets(differs_of(context, n_words), mask, n_words, arena, ints):
+        return True
+    scope, length = ints[node + NODE.scope], ints[node + NODE.scope_length]
+    return scope_constrained(length, scope, ints, lo, hi, w, sizes)
+
+
+@kernel()
+def _pack_free(plan, ints, sizes, free):
+    """The packed event that says nothing."""
+    for i in range(ints[plan + PLAN.n_words]):
+        free[i] = 0
+    for j in range(ints[plan + PLAN.n_spans]):
+        span = ints[plan + PLAN.spans] + SPAN_SIZE * j
+        shift = ints[span + SPAN.shift] + ints[span + SPAN.bits]
+        free[ints[span + SPAN.word]] |= (sizes[ints[span + SPAN.variable]] - 1) << shift
 
 
 @kernel()
 def run_regions(
-    start, ints, tables, numbers, lo, hi, w, weights, sizes,
-    arena, links, vectors, answers, places, frames, column,
+    plan, ints, tables, numbers, lo, hi, w, weights, sizes,
+    arena, links, vectors, answers, places, frames, free,
 ):  # fmt: skip
-    """The log-probability of an event by a list of instructions; NaN where there was no room."""
+    """The log-probability of an event by a plan; NaN where there was no room."""
     for v in range(len(sizes)):
-        column[0, v] = column[1, v] = -1
-    context, top, n_links, depth, s = 0, VARIABLES, 0, 0, -1
-    arena[SIZE], arena[WIDTH] = 1, 0
-    code = start
+        if lo[v] > hi[v]:
+            return -np.inf
+    n_words, begin = ints[plan + PLAN.n_words], ints[plan + PLAN.code]
+    _pack_free(plan, ints, sizes, free)
+    top = whole_event(plan, ints, lo, hi, arena, free)
+    context, n_links, depth, s = 0, 0, 0, -1
+    code = begin
     while True:
         op = ints[code]
-        n = arena[context + SIZE]
-        if op == LEAF:
-            leaf = ints[code + 1]
-            v = ints[leaf + 3]
-            if column[0, v] >= 0:
-                place = _vector(places, s, n, vectors)
-                if place < 0:
+        n = arena[context + CONTEXT.size]
+        if op == LEAF_MASS:
+            seen, mask = context, ints[code + LEAF_STEP.mask]
+            if (
+                mask >= 0
+                and n > FEW
+                and meets(context + CONTEXT.varies, mask, n_words, arena, ints)
+            ):
+                seen, top, n_links = project(
+                    mask, ints, n_words, context, top, arena, links, n_links
+                )
+                if seen < 0:
                     return NO_ROOM
-                _leaf(
-                    leaf, ints, numbers, lo, hi, w, weights, sizes,
-                    context, arena, column, vectors, place,
-                )  # fmt: skip
-            elif lo[v] > 0 or hi[v] < sizes[v] - 1 or w[v] >= 0:
-                p = range_mass(ints[leaf + 5], ints[leaf + 6], lo[v], hi[v], w[v], weights, numbers)
-                _scale_by(answers, s, p)
-            code += 2
-        elif op == JOINT_LEAF:
-            leaf = ints[code + 1]
-            if is_cut(ints[leaf + 2], ints[leaf + 1], ints, column):
-                place = _vector(places, s, n, vectors)
-                if place < 0:
-                    return NO_ROOM
-                _joint(
-                    leaf, ints, tables, numbers, lo, hi, w, weights,
-                    context, arena, column, vectors, place,
-                )  # fmt: skip
-            elif scope_constrained(ints[leaf + 1], ints[leaf + 2], ints, lo, hi, w, sizes):
-                _scale_by(answers, s, joint_mass(leaf, ints, tables, numbers, lo, hi, w, weights))
-            code += 2
-        elif op in (BEGIN, SUM_BEGIN):
-            s = _push(s, places, _filled(s, places))
-            answers[s, 0] = 0.0 if op == BEGIN else -np.inf
-            answers[s, 1] = 1.0 if op == BEGIN else 0.0
-            code += 1
+            if not _leaf(
+                code, ints, n_words, numbers, lo, hi, w, weights, sizes, arena, links, context,
+                seen, s, answers, places, vectors,
+            ):  # fmt: skip
+                return NO_ROOM
+            code += len(LEAF_STEP)
+        elif op == JOINT_MASS:
+            if not _joint(
+                code, ints, tables, n_words, numbers, lo, hi, w, weights, sizes, arena, context,
+                s, answers, places, vectors,
+            ):  # fmt: skip
+                return NO_ROOM
+            code += len(JOINT_STEP)
+        elif op == BEGIN:
+            s = push(s, 0.0, 1.0, filled(s, places), answers, places)
+            code += len(ALONE)
+        elif op == SUM_BEGIN:
+            s = push(s, -np.inf, 0.0, filled(s, places), answers, places)
+            code += len(ALONE)
         elif op == MUL:
-            _times(s, n, answers, places, vectors)
+            times(s, n, answers, places, vectors)
             s -= 1
-            code += 1
+            code += len(ALONE)
         elif op == ADD:
-            _plus(s, n, numbers[ints[code + 1]], answers, places, vectors)
+            plus(s, n, numbers[ints[code + ADD_STEP.weight]], answers, places, vectors)
             s -= 1
-            code += 2
+            code += len(ADD_STEP)
         elif op == SKIP:
-            node = ints[code + 1]
-            scope, length = ints[node + 2], ints[node + 1]
-            asked = scope_constrained(length, scope, ints, lo, hi, w, sizes)
-            code = code + 3 if asked or is_cut(scope, length, ints, column) else ints[code + 2]
-        elif op in (PROJECT, REGIONS):
-            node = ints[code + 1]
+            node, mask = ints[code + SKIP_STEP.node], ints[code + SKIP_STEP.mask]
+            asked = _asked(node, mask, ints, n_words, lo, hi, w, sizes, arena, context)
+            code = code + len(SKIP_STEP) if asked else begin + ints[code + SKIP_STEP.target]
+        elif op == PROJECT:
             frame = frames[depth]
-            frame[SAVED_CONTEXT], frame[SAVED_ARENA], frame[SAVED_LINKS] = context, top, n_links
-            frame[MODE] = PLAIN if op == PROJECT and n == 1 else CUT
-            if op == REGIONS:
-                length, scope = ints[node + 4], ints[node + 5]
-                asked = scope_constrained(length, scope, ints, lo, hi, w, sizes)
-                if not asked and not is_cut(scope, length, ints, column):
-                    frame[MODE] = PLAIN
-            if frame[MODE] == CUT:
-                if op == PROJECT:
-                    new, n_links = project(node, ints, context, top, arena, links, n_links, column)
-                else:
-                    new, n_links = meet(
-                        node, code, ints, lo, hi, context, top, arena, links, n_links, column
-                    )
-                if new < 0:
-                    return NO_ROOM
-                leave(context, arena, column)
-                context, top = top, new
-                enter(context, arena, column)
             depth += 1
-            code += 2 if op == PROJECT else 3 + ints[code + 2]
+            frame[FRAME.context] = context
+            mask = ints[code + PROJECT_STEP.mask]
+            context, top, n_links = project(
+                mask, ints, n_words, context, top, arena, links, n_links
+            )
+            if context < 0:
+                return NO_ROOM
+            frame[FRAME.links] = arena[context + CONTEXT.links]
+            code += len(PROJECT_STEP)
         elif op == UNPROJECT:
             depth -= 1
             frame = frames[depth]
-            code += 1
-            if frame[MODE] == PLAIN:
-                continue
-            leave(context, arena, column)
-            small = n
-            context, top = frame[SAVED_CONTEXT], frame[SAVED_ARENA]
-            enter(context, arena, column)
-            n, place = arena[context + SIZE], places[0, s]
-            if place >= 0:
-                spread = place + small
-                if spread + n > len(vectors):
+            if context != frame[FRAME.context]:
+                context = frame[FRAME.context]
+                all_n = arena[context + CONTEXT.size]
+                if not spread(s, n, all_n, frame[FRAME.links], links, places, vectors):
                     return NO_ROOM
-                for e in range(n):
-                    vectors[spread + e] = vectors[place + links[frame[SAVED_LINKS] + e]]
-                for e in range(n):
-                    vectors[place + e] = vectors[spread + e]
-                places[2, s] = n
-            n_links = frame[SAVED_LINKS]
+            code += len(ALONE)
+        elif op == MUL_PROJECTED:
+            depth -= 1
+            frame = frames[depth]
+            if context == frame[FRAME.context]:
+                times(s, n, answers, places, vectors)
+            else:
+                context = frame[FRAME.context]
+                all_n = arena[context + CONTEXT.size]
+                if not times_projected(
+                    s, n, all_n, frame[FRAME.links], links, answers, places, vectors
+                ):
+                    return NO_ROOM
+            s -= 1
+            code += len(ALONE)
+        elif op == REGIONS:
+            frame = frames[depth]
+            depth += 1
+            frame[FRAME.context] = context
+            node, mask = ints[code + REGIONS_STEP.node], ints[code + REGIONS_STEP.right_mask]
+            length = ints[node + FACTORIZE_NODE.right_length]
+            scope = ints[node + FACTORIZE_NODE.right_scope]
+            asked = meets(differs_of(context, n_words), mask, n_words, arena, ints)
+            asked = asked or scope_constrained(length, scope, ints, lo, hi, w, sizes)
+            frame[FRAME.is_plain] = not asked
+            if asked:
+                mask = ints[code + REGIONS_STEP.cut_mask]
+                seen, top, n_links = project(
+                    mask, ints, n_words, context, top, arena, links, n_links
+                )
+                if seen < 0:
+                    return NO_ROOM
+                frame[FRAME.arena], frame[FRAME.links] = top, n_links
+                new_top, n_links = meet(
+                    code, ints[node + FACTORIZE_NODE.n_boxes], ints, n_words,
+                    context, seen, top, arena, links, n_links, free,
+                )  # fmt: skip
+                if new_top < 0:
+                    return NO_ROOM
+                context, top = top, new_top
+            frame[FRAME.links_end] = n_links
+            code += len(REGIONS_STEP)
         elif op == RIGHT:
             frame = frames[depth - 1]
-            if frame[MODE] == PLAIN:
+            if frame[FRAME.is_plain]:
                 depth -= 1
-                code = ints[code + 1]
+                code = begin + ints[code + RIGHT_STEP.target]
                 continue
-            filled = _filled(s, places)
-            leave(context, arena, column)
-            context, top = frame[SAVED_CONTEXT], frame[SAVED_ARENA]
-            enter(context, arena, column)
-            n = arena[context + SIZE]
-            s = _push(s, places, filled)
-            if _vector(places, s, n, vectors) < 0 or n_links >= len(links):
+            start = filled(s, places)
+            context, top, n_links = frame[FRAME.context], frame[FRAME.arena], frame[FRAME.links_end]
+            n = arena[context + CONTEXT.size]
+            s = push(s, -np.inf, 1.0, start, answers, places)
+            if vector_of(places, s, n, vectors) < 0:
                 return NO_ROOM
             for e in range(n):
-                vectors[filled + e] = 0.0
-            answers[s, 0], answers[s, 1] = -np.inf, 1.0
-            code += 2
+                vectors[start + e] = 0.0
+            code += len(RIGHT_STEP)
         elif op == GROUP:
-            base = frames[depth - 1][SAVED_LINKS]
-            empty = links[base + ints[code + 1]] == links[base + ints[code + 2]]
-            code = ints[code + 3] if empty else code + 4
+            base = frames[depth - 1][FRAME.links]
+            first, last = ints[code + GROUP_STEP.first], ints[code + GROUP_STEP.last]
+            empty = links[base + first] == links[base + last]
+            code = begin + ints[code + GROUP_STEP.target] if empty else code + len(GROUP_STEP)
         elif op == COLLECT:
-            base = frames[depth - 1][SAVED_LINKS]
-            scale = answers[s, 0] + (log(answers[s, 1]) if answers[s, 1] > 0.0 else -np.inf)
-            if scale > answers[s - 1, 0]:
-                # The sum is kept at the largest scale of its terms.
-                shrink = exp(answers[s - 1, 0] - scale)
-                total = places[0, s - 1]
-                for e in range(n):
-                    vectors[total + e] *= shrink
-                answers[s - 1, 0] = scale
-            if scale > -np.inf:
-                _collect(
-                    s, ints[code + 1], ints[code + 2], base, exp(scale - answers[s - 1, 0]),
-                    links, places, vectors,
-                )  # fmt: skip
+            base = frames[depth - 1][FRAME.links]
+            collect_boxes(code, n, s, ints, base, links, answers, places, vectors)
             s -= 1
-            code += 3
+            code += len(COLLECT_STEP)
         elif op == END:
             depth -= 1
-            n_links = frames[depth][SAVED_LINKS]
-            s = _finish(s, n, answers, places, vectors)
-            code += 1
+            s = finish(s, n, answers, places, vectors)
+            code += len(ALONE)
         else:
             break
-    value = answers[0, 1] * (vectors[places[0, 0]] if places[0, 0] >= 0 else 1.0)
-    return answers[0, 0] + log(value) if value > 0.0 else -np.inf
+    value = answers[0, FACTOR]
+    value *= vectors[places[VECTOR, 0]] if places[VECTOR, 0] >= 0 else 1.0
+    return answers[0, SCALE] + log(value) if value > 0.0 else -np.inf

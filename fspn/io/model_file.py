@@ -17,6 +17,8 @@ from fspn.io.container import ModelFileError, pack, unpack, write_atomically
 from fspn.io.old_cells import cells_of_shape
 from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
 from fspn.model.cpt.full import FullTable
+from fspn.model.cpt.graded import GradedLaw
+from fspn.model.cpt.tree import TreeLevel
 from fspn.model.dispatch import ByKind
 from fspn.model.leaves.base import State
 from fspn.model.leaves.built_in import BUILT_IN
@@ -36,7 +38,7 @@ from fspn.model.nodes import (
 )
 from fspn.schema.cells import Cells
 from fspn.schema.domain import Domain
-from fspn.schema.events import Cell, Codes, Interval, Region, Span
+from fspn.schema.events import Codes, Interval, Region, Side, Span
 from fspn.schema.scattered import cells_from_state
 from fspn.schema.values import pandas_type
 from fspn.schema.variable import Variable
@@ -44,7 +46,9 @@ from fspn.validate import ModelError, validate
 
 __all__ = ["ModelFileError", "load_model", "save_model"]
 
-TABLES: dict[str, Any] = {kind.family: kind for kind in (CountLevel, LinearLaw, FullTable)}
+TABLES: dict[str, Any] = {
+    kind.family: kind for kind in (CountLevel, LinearLaw, GradedLaw, TreeLevel, FullTable)
+}
 """The kinds of conditional tables, by name; leaf families are in their registry."""
 
 assert all(is_registered(family) for family in BUILT_IN)
@@ -99,7 +103,12 @@ def _with_nested(root: Node) -> Iterator[Node]:
     while pending:
         node = pending.pop()
         yield node
-        pending.extend(reversed(below(node)))
+        pending.extend(reversed(node.children if _has_state(node) else below(node)))
+
+
+def _has_state(node: Node) -> bool:
+    """Whether a multi-leaf is stored by its family's own arrays, and not by its parts."""
+    return isinstance(node, MultiLeaf) and is_registered(type(node.dist))
 
 
 class _Writer:
@@ -140,12 +149,11 @@ class _Writer:
 
     def _multi(self, node: MultiLeaf) -> Record:
         parts = node.dist.as_independent()
-        if node.inner is not None:
-            record: Record = ["nested"]
-        elif parts is not None:
-            record = ["independent", [self.family(part) for part in parts]]
-        else:
+        record: Record = ["nested"]
+        if _has_state(node) or (node.inner is None and parts is None):
             record = ["family", self.family(node.dist)]
+        elif node.inner is None and parts is not None:
+            record = ["independent", [self.family(part) for part in parts]]
         return ["multi", list(node.variables), record]
 
     def _product(self, node: Product) -> Record:
@@ -155,7 +163,7 @@ class _Writer:
         return ["sum", len(node.children), self.array(node.weights)]
 
     def _split(self, node: Split) -> Record:
-        return ["split", [[[v, *_cell(c)] for v, c in each.items()] for each in node.regions]]
+        return ["split", [[[v, *_side(c)] for v, c in each.items()] for each in node.regions]]
 
     def _table(self, node: TableSplit) -> Record:
         return ["table", node.variable, list(node.given), self._cpt(node.cpt)]
@@ -182,12 +190,12 @@ class _Writer:
     )
 
 
-def _cell(cell: Cell) -> Record:
-    if isinstance(cell, Codes):
-        return ["codes", sorted(cell.codes)]
-    if isinstance(cell, Span):
-        return ["span", int(cell.lower), int(cell.upper)]
-    return ["interval", float(cell.lower), float(cell.upper)]
+def _side(side: Side) -> Record:
+    if isinstance(side, Codes):
+        return ["codes", sorted(side.codes)]
+    if isinstance(side, Span):
+        return ["span", int(side.lower), int(side.upper)]
+    return ["interval", float(side.lower), float(side.upper)]
 
 
 def _as_json(value: Any, what: str) -> Any:
@@ -319,12 +327,12 @@ def _pop(stack: list[Node], count: Any) -> tuple[Node, ...]:
 
 
 def _region(record: Record) -> Region:
-    cells: dict[int, Cell] = {}
+    region: dict[int, Side] = {}
     for variable, kind, *sides in record:
         if kind == "codes":
-            cells[_index(variable)] = Codes(frozenset(_index(code) for code in sides[0]))
+            region[_index(variable)] = Codes(frozenset(_index(code) for code in sides[0]))
         elif kind == "span":
-            cells[_index(variable)] = Span(int(sides[0]), int(sides[1]))
+            region[_index(variable)] = Span(int(sides[0]), int(sides[1]))
         else:
-            cells[_index(variable)] = Interval(float(sides[0]), float(sides[1]))
-    return cells
+            region[_index(variable)] = Interval(float(sides[0]), float(sides[1]))
+    return region

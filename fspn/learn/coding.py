@@ -26,6 +26,9 @@ from fspn.schema.variable import Variable
 MAX_BINS, MIN_BINS = 64, 8
 """The cells of a column of many values: at most by default, and the fewest that are tried."""
 
+FINE_VALUES = 255
+"""Up to so many values may have a cell each by default, where other columns tell them apart."""
+
 PARTNERS = 3
 MAX_SCORED_ROWS = 100_000
 MAX_NAMES, ROWS_PER_NAME = 20_000, 5
@@ -43,7 +46,8 @@ def code_domain(
         domain: The variables, one code per value where they are discrete.
         table: The training rows.
         max_bins: The cells of a column, at most; one of no more values has a cell per value. None
-            = ``MAX_VALUES``, and ``MAX_BINS`` for a column of more.
+            = ``MAX_VALUES``, for a column of more ``MAX_BINS``, and up to ``FINE_VALUES`` where
+            other columns tell the values apart.
         all_cells: Whether every column gets cells; else only reals with missing values or atoms,
             which no density can hold.
     """
@@ -58,8 +62,10 @@ def code_domain(
     if not all_cells or len(coded) < 2 or all(variable.cells is None for variable in coded):
         return Domain(tuple(coded))
     rows = np.arange(0, len(table), -(-len(table) // MAX_SCORED_ROWS))
+    fine = FINE_VALUES if max_bins is None else most
+    plain = [v if v.kind not in REALS and len(v.values) <= fine else None for v in domain]
     n_names = min(2 * n_cells, most)
-    return Domain(tuple(_best_cells(coded, table.iloc[rows], n_cells, n_names)))
+    return Domain(tuple(_best_cells(coded, plain, table.iloc[rows], n_cells, n_names)))
 
 
 def _needs_cells(variable: Variable) -> bool:
@@ -88,12 +94,25 @@ def _discrete(variable: Variable, counted: Counted, n_cells: int) -> Variable:
 
 
 def _best_cells(
-    coded: Sequence[Variable], table: pd.DataFrame, n_cells: int, n_names: int
+    coded: Sequence[Variable],
+    plain: Sequence[Variable | None],
+    table: pd.DataFrame,
+    n_cells: int,
+    n_names: int,
 ) -> list[Variable]:
-    """For every column with cells the best of a few ways to make them."""
+    """For every column with cells the best of a few ways to make them.
+
+    Arguments:
+        coded: The columns, cut where they have many values.
+        plain: Those that may have a cell per value, with such cells; None for the others.
+        table: The rows to judge by.
+        n_cells: The cells of a column that is cut in order, at most.
+        n_names: The groups of names, at most.
+    """
     lines = [v.places(table[v.name]) for v in coded]
-    codes = [v.codes(line, v.missing_code) for v, line in zip(coded, lines, strict=True)]
-    sizes = [v.size for v in coded]
+    finest = [cut if own is None else own for own, cut in zip(plain, coded, strict=True)]
+    codes = [_codes(v, table) for v in finest]
+    sizes = [v.size for v in finest]
     best = []
     for i, variable in enumerate(coded):
         if variable.cells is None:
@@ -103,10 +122,17 @@ def _best_cells(
         tables = [(codes[j].astype(np.int64), sizes[j]) for j in others]
         tried = [variable, *_others(variable, lines[i], tables, n_cells, n_names)]
         found = [v.codes(lines[i], v.missing_code).astype(np.int64) for v in tried]
+        if (own_cells := plain[i]) is not None:
+            tried.append(own_cells)
+            found.append(codes[i].astype(np.int64))
         gains = [_gains(own, v.size, tables) for own, v in zip(found, tried, strict=True)]
         partners = np.argsort(-np.max(gains, axis=0), kind="stable")[:PARTNERS]
         best.append(tried[int(np.argmax([row[partners].sum() for row in gains]))])
     return best
+
+
+def _codes(variable: Variable, table: pd.DataFrame) -> np.ndarray:
+    return variable.codes(variable.places(table[variable.name]), variable.missing_code)
 
 
 def _others(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fspn.learn.binary.fit import is_binary, learn_binary
 from fspn.learn.coding import code_domain
-from fspn.learn.keep_marginals import keep_marginals
+from fspn.learn.keep_marginals import PRIOR, TOLERANCE, keep_marginals
 from fspn.learn.missing_patterns import split_by_missing
 from fspn.learn.mixture.fit import learn_mixture
 from fspn.learn.paper import Learner
@@ -57,9 +57,15 @@ def learn_model(table: pd.DataFrame, domains: Any, params: Parameters) -> tuple[
         ]
     weights = np.array([part.n_rows for part in parts]) / data.n_rows
     root = roots[0] if len(roots) == 1 else Sum(weights, tuple(roots))
-    if all_cells and any(v.cells is not None or v.missing is not None for v in domain):
+    if all_cells and any(_may_shift(v, data.n_rows) for v in domain):
         root = keep_marginals(root, data)
     return domain, root
+
+
+def _may_shift(variable: Variable, n_rows: int) -> bool:
+    """Whether smoothing may move the marginal of a column by more than half a row and TOLERANCE."""
+    shifts = variable.cells is not None or variable.missing is not None
+    return shifts or PRIOR * variable.size > max(0.5, TOLERANCE * n_rows)
 
 
 def named_domains(

@@ -131,6 +131,8 @@ def fit_network(
     rng: np.random.Generator,
     left: Node | None = None,
     offsets: bool = True,
+    graded: bool = False,
+    trees: bool = False,
 ) -> Node:
     r"""Nested factorize nodes for :math:`\Pr(S \mid C)` on top of ``left``, the FSPN of C.
 
@@ -138,7 +140,7 @@ def fit_network(
     (Proposition 1). Variables without parents come first, side by side under a product node.
     """
     variables = [*scope, *given]
-    table = coded_table(data, variables, offsets)
+    table = coded_table(data, variables, offsets, graded, trees)
     scores = LocalScores(table, price=1.0 + np.log(len(table)))
     network = learn_network(scores, strength, max_parents, max_cells, rng)
     return network_node(scores, network, variables, len(scope), alpha, left)
@@ -175,14 +177,30 @@ def network_node(
     return node
 
 
-def coded_table(data: Slice, variables: Sequence[int], offsets: bool = True) -> CodedTable:
-    """The codes of some variables, with the integers behind them where they are ordered."""
+def coded_table(
+    data: Slice,
+    variables: Sequence[int],
+    offsets: bool = True,
+    graded: bool = False,
+    trees: bool = False,
+) -> CodedTable:
+    """The codes of some variables, with the integers behind them where they are ordered.
+
+    Arguments:
+        data: The rows.
+        variables: The variables.
+        offsets: Whether laws of integers may be used.
+        graded: Whether laws of ordered codes may be used.
+        trees: Whether a table may be a decision tree.
+    """
     described = [data.domain[v] for v in variables]
     numbers = [
         d.values if offsets and d.kind == "ordered" and d.has_whole_values else None
         for d in described
     ]
-    return CodedTable([data.values(v) for v in variables], [d.size for d in described], numbers)
+    ordered = [d.has_ordered_codes and d.missing is None for d in described] if graded else []
+    codes = [data.values(v) for v in variables]
+    return CodedTable(codes, [d.size for d in described], numbers, ordered, trees)
 
 
 def fit_product(

@@ -47,6 +47,8 @@ class Settings:
         max_parents: At most so many parents per variable in tables.
         max_cells: At most so many cells in an intermediate result of a query on tables.
         offsets: Whether a table may be an integer combination of its parents plus noise.
+        graded: Whether the location of an ordered variable may follow its parents by a law.
+        trees: Whether a table may be a decision tree over its parents.
     """
 
     tau_low: float
@@ -62,6 +64,8 @@ class Settings:
     max_parents: int
     max_cells: int
     offsets: bool
+    graded: bool
+    trees: bool
 
 
 @dataclass(frozen=True)
@@ -202,6 +206,8 @@ class Learner:
             self.rng,
             left if len(given) else None,
             self.settings.offsets,
+            self.settings.graded,
+            self.settings.trees,
         )
         self.report(data.n_rows * len(high))
         return node if len(given) or left is None else product_of([left, node])

@@ -54,6 +54,8 @@ class Parameters:
     max_bins: int | None = None
     n_components: int | None = None
     offsets: bool = True
+    graded: bool = True
+    trees: bool = True
     kinds: Mapping[Hashable, Any] | None = None
     n_jobs: int = 1
     random_state: Any = 0
@@ -128,7 +130,7 @@ class Parameters:
                 raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
         if self.alpha is not None and not (is_number(self.alpha) and self.alpha > 0):
             raise ValueError(f"alpha={self.alpha!r} must be a positive number (or None)")
-        for name in ("offsets", "verbose"):
+        for name in ("offsets", "graded", "trees", "verbose"):
             if not isinstance(getattr(self, name), bool | np.bool_ | int):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be True or False")
 
@@ -174,6 +176,8 @@ class Parameters:
             yield "n_components", "preset='default' with its own thresholds, oracle and group"
         if not self.own.tables:
             yield "offsets", "laws of integers (preset='default')"
+            yield "graded", "laws of ordered codes (preset='default')"
+            yield "trees", "tables that are decision trees (preset='default')"
         if self.own.bins:
             yield "uni_leaf", "columns of reals without cells (preset='paper')"
 

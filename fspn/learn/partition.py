@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 from fspn.learn.dependence.rdc import Oracle
 from fspn.learn.slices import Slice
-from fspn.schema.events import Cell, Codes, Interval, Span
+from fspn.schema.events import Codes, Interval, Side, Span
 from fspn.schema.variable import Variable
 
 MAX_FIT_ROWS = 10_000
@@ -27,7 +27,7 @@ class Cut:
     """One variable cut in two: the cells of both sides, and which rows lie on the first."""
 
     variable: int
-    cells: tuple[Cell, Cell]
+    cells: tuple[Side, Side]
     first: np.ndarray
 
 

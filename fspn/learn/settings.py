@@ -54,6 +54,8 @@ def resolve(params: Parameters, n_rows: int, seed: int) -> Settings:
         max_parents=_whole_or(params.max_parents, MAX_PARENTS),
         max_cells=_whole_or(params.max_cells, MAX_CELLS),
         offsets=params.own.tables and bool(params.offsets),
+        graded=params.own.tables and bool(params.graded),
+        trees=params.own.tables and bool(params.trees),
     )
 
 

@@ -4,10 +4,11 @@ Counts add up. A distribution that was fitted to n rows is moved to
 
 .. math:: p'(x) = \frac{n \, p(x) + \sum_r w_r [x_r = x]}{n + \sum_r w_r},
 
-a level of a back-off table gets the new cells beside the old ones, a law its new residuals. At a
-sum node a row counts for each component by its responsibility,
-:math:`w_r \cdot \Pr(i \mid r)`, which is one step of EM on the new rows with the old ones kept as
-they were assigned.
+a level of a back-off table gets the new cells beside the old ones, a law of integers its new
+residuals. Graded laws and trees stay; on top of them new rows are counted, smoothed towards them
+as strongly as if the n old rows were spread evenly over all configurations. At a sum node a row
+counts for each component by its responsibility, :math:`w_r \cdot \Pr(i \mid r)`, which is one step
+of EM on the new rows with the old ones kept as they were assigned.
 
 What a model keeps beyond counts (regions of a split node, a joint table, a mixture of densities)
 has no such step: such models are refused.
@@ -17,11 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import NoReturn
 
 import numpy as np
 
-from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw, row_keys
+from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw
+from fspn.model.cpt.graded import GradedLaw
+from fspn.model.cpt.rows import row_keys
+from fspn.model.cpt.tree import TreeLevel
 from fspn.model.dispatch import ByKind
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.independent import Independent
@@ -149,14 +154,17 @@ def _multi_leaf(node: MultiLeaf, rows: NewRows, _: tuple[Node, ...]) -> Node:
 def _backoff(cpt: BackoffTable, rows: NewRows, child: int, given: tuple[int, ...]) -> BackoffTable:
     base = _mixed(cpt.base, _counts(rows, child, len(cpt.base)), rows)
     codes, parents = rows.columns[child], [rows.columns[v] for v in given]
-    return BackoffTable(
-        base, tuple(_level(each, rows, codes, parents, len(base)) for each in cpt.levels)
-    )
+    levels = [_level(each, rows, codes, parents, len(base)) for each in cpt.levels]
+    if isinstance(levels[-1], GradedLaw | TreeLevel):
+        levels.append(_counted(levels[-1], rows, codes, parents, len(base)))
+    return BackoffTable(base, tuple(levels))
 
 
 def _level(
     level: BackoffLevel, rows: NewRows, codes: np.ndarray, parents: list[np.ndarray], size: int
 ) -> BackoffLevel:
+    if isinstance(level, GradedLaw | TreeLevel):
+        return level
     add: Callable[..., BackoffLevel] = _law if isinstance(level, LinearLaw) else _cells
     return add(level, rows, codes, parents[: level.width], size)
 
@@ -175,6 +183,21 @@ def _cells(
     counts = counts[kept].astype(np.int64 if whole else np.float64)
     keys, child = np.divmod(cells[kept], size)
     return CountLevel.from_cells(keys, child, counts, level.sizes, level.alpha)
+
+
+def _counted(
+    law: GradedLaw | TreeLevel,
+    rows: NewRows,
+    codes: np.ndarray,
+    parents: list[np.ndarray],
+    size: int,
+) -> CountLevel:
+    """The new rows as counts on top of a law or a tree."""
+    none, first = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int32)
+    strength = max(rows.before / prod(law.sizes), 1.0)
+    return _cells(
+        CountLevel(law.sizes, none, first, none, none, strength), rows, codes, parents, size
+    )
 
 
 def _law(

@@ -215,11 +215,8 @@ def leaves_of(right: Node) -> Iterator[tuple[Region, MultiLeaf]]:
         if isinstance(node, MultiLeaf):
             yield region, node
         elif isinstance(node, Split):
-            inner = [
-                (narrow(region, cell), child)
-                for cell, child in zip(node.regions, node.children, strict=True)
-            ]
-            pending.extend(reversed(inner))
+            parts = list(zip(node.regions, node.children, strict=True))
+            pending.extend((narrow(region, inner), child) for inner, child in reversed(parts))
         else:
             raise TypeError(
                 "the right child of a factorize node must consist of split nodes and multi-leaves, "

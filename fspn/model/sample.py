@@ -72,12 +72,12 @@ def _split(node: Split, rows: np.ndarray, columns: Columns, _: object) -> Pendin
 def inside(region: Region, rows: np.ndarray, columns: Mapping[int, np.ndarray]) -> np.ndarray:
     """Which of the rows lie in a region."""
     found = np.ones(len(rows), dtype=bool)
-    for variable, cell in region.items():
+    for variable, side in region.items():
         values = columns[variable][rows]
-        if isinstance(cell, Interval):
-            found &= (values > cell.lower) & (values <= cell.upper)
+        if isinstance(side, Interval):
+            found &= (values > side.lower) & (values <= side.upper)
         else:
-            found &= CodeRange(values, values).intersect(cell).possible()
+            found &= CodeRange(values, values).intersect(side).possible()
     return found
 
 

@@ -38,8 +38,8 @@ def _table_bytes(cpt: BackoffTable | FullTable) -> int:
 
 def _region_bytes(region: Region) -> int:
     return sum(
-        POINTER * (1 + len(cell.codes)) if isinstance(cell, Codes) else POINTER + 2 * NUMBER
-        for cell in region.values()
+        POINTER * (1 + len(side.codes)) if isinstance(side, Codes) else POINTER + 2 * NUMBER
+        for side in region.values()
     )
 
 

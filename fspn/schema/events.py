@@ -11,7 +11,7 @@ without a constraint is simply absent. The four forms of a constraint are
 Before they are answered, events on a column whose cells hold more than one value each are kept as
 :class:`LineRanges`: what two events have in common is known of ranges, not of shares.
 
-A *cell* is one side of a region under a split node: :class:`Span`, :class:`Codes` or
+A *side* is what a region says of one variable under a split node: :class:`Span`, :class:`Codes` or
 :class:`Interval`.
 """
 
@@ -55,12 +55,12 @@ class Interval:
     upper: float
 
 
-Cell = Span | Codes | Interval
-Region = Mapping[int, Cell]
+Side = Span | Codes | Interval
+Region = Mapping[int, Side]
 
 
-def meet(first: Cell, second: Cell) -> Cell:
-    """What two cells of the same variable have in common."""
+def meet(first: Side, second: Side) -> Side:
+    """What two sides of the same variable have in common."""
     if isinstance(first, Interval) and isinstance(second, Interval):
         return Interval(max(first.lower, second.lower), min(first.upper, second.upper))
     if isinstance(first, Span) and isinstance(second, Span):
@@ -69,15 +69,15 @@ def meet(first: Cell, second: Cell) -> Cell:
 
 
 def narrow(region: Region, inner: Region) -> Region:
-    """A region inside a region: per variable, what both cells have in common."""
-    common = {v: meet(region[v], cell) for v, cell in inner.items() if v in region}
+    """A region inside a region: per variable, what both sides have in common."""
+    common = {v: meet(region[v], side) for v, side in inner.items() if v in region}
     return {**region, **inner, **common}
 
 
-def _code_set(cell: Cell) -> frozenset[int]:
-    if isinstance(cell, Interval):
+def _code_set(side: Side) -> frozenset[int]:
+    if isinstance(side, Interval):
         raise TypeError("a region of reals cannot meet a region of codes")
-    return cell.codes if isinstance(cell, Codes) else frozenset(range(cell.lower, cell.upper + 1))
+    return side.codes if isinstance(side, Codes) else frozenset(range(side.lower, side.upper + 1))
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,11 @@ class CodeRange:
     def __len__(self) -> int:
         return len(self.lower)
 
-    def intersect(self, cell: Cell) -> CodeRange | CodeWeights:
-        if isinstance(cell, Span):
-            return CodeRange(np.maximum(self.lower, cell.lower), np.minimum(self.upper, cell.upper))
-        size = int(max(_highest(cell), self.upper.max(initial=0))) + 1
-        return CodeWeights(self.weights(size)).intersect(cell)
+    def intersect(self, side: Side) -> CodeRange | CodeWeights:
+        if isinstance(side, Span):
+            return CodeRange(np.maximum(self.lower, side.lower), np.minimum(self.upper, side.upper))
+        size = int(max(_highest(side), self.upper.max(initial=0))) + 1
+        return CodeWeights(self.weights(size)).intersect(side)
 
     def take(self, rows: np.ndarray) -> CodeRange:
         return CodeRange(self.lower[rows], self.upper[rows])
@@ -117,11 +117,11 @@ class CodeWeights:
     def __len__(self) -> int:
         return len(self.values)
 
-    def intersect(self, cell: Cell) -> CodeWeights:
-        if isinstance(cell, Interval):
+    def intersect(self, side: Side) -> CodeWeights:
+        if isinstance(side, Interval):
             raise TypeError("a region of reals cannot meet a coded variable")
-        size = max(self.values.shape[1], _highest(cell) + 1)
-        return CodeWeights(self.weights(size) * cell.mask(size))
+        size = max(self.values.shape[1], _highest(side) + 1)
+        return CodeWeights(self.weights(size) * side.mask(size))
 
     def take(self, rows: np.ndarray) -> CodeWeights:
         return CodeWeights(self.values[rows])
@@ -148,10 +148,10 @@ class RealRange:
     def __len__(self) -> int:
         return len(self.lower)
 
-    def intersect(self, cell: Cell) -> RealRange:
-        if not isinstance(cell, Interval):
+    def intersect(self, side: Side) -> RealRange:
+        if not isinstance(side, Interval):
             raise TypeError("a region of codes cannot meet a continuous variable")
-        return RealRange(np.maximum(self.lower, cell.lower), np.minimum(self.upper, cell.upper))
+        return RealRange(np.maximum(self.lower, side.lower), np.minimum(self.upper, side.upper))
 
     def take(self, rows: np.ndarray) -> RealRange:
         return RealRange(self.lower[rows], self.upper[rows])
@@ -169,10 +169,10 @@ class RealPoint:
     def __len__(self) -> int:
         return len(self.values)
 
-    def intersect(self, cell: Cell) -> RealPoint:
-        if not isinstance(cell, Interval):
+    def intersect(self, side: Side) -> RealPoint:
+        if not isinstance(side, Interval):
             raise TypeError("a region of codes cannot meet a continuous variable")
-        inside = (self.values > cell.lower) & (self.values <= cell.upper)
+        inside = (self.values > side.lower) & (self.values <= side.upper)
         return RealPoint(np.where(inside, self.values, np.nan))
 
     def take(self, rows: np.ndarray) -> RealPoint:
@@ -218,7 +218,7 @@ class LineRanges:
             self.by_density | other.by_density,
         )
 
-    def intersect(self, cell: Cell) -> CodeRange:
+    def intersect(self, side: Side) -> CodeRange:
         raise TypeError("ranges of a line must become cells before a model answers them")
 
     def possible(self) -> np.ndarray:
@@ -247,9 +247,9 @@ class Events:
     def intersect(self, region: Region) -> Events:
         """The events cut down to a region."""
         merged = dict(self.constraints)
-        for variable, cell in region.items():
+        for variable, side in region.items():
             known = merged.get(variable)
-            merged[variable] = _from_cell(cell, self.n) if known is None else known.intersect(cell)
+            merged[variable] = _from_side(side, self.n) if known is None else known.intersect(side)
         return Events(self.n, merged)
 
     def take(self, rows: np.ndarray) -> Events:
@@ -268,16 +268,16 @@ class Events:
         return Events(self.n, {**self.constraints, variable: constraint})
 
 
-def _from_cell(cell: Cell, n: int) -> Constraint:
-    if isinstance(cell, Span):
-        return CodeRange(np.full(n, cell.lower), np.full(n, cell.upper))
-    if isinstance(cell, Codes):
-        mask = cell.mask(max(cell.codes, default=0) + 1)
+def _from_side(side: Side, n: int) -> Constraint:
+    if isinstance(side, Span):
+        return CodeRange(np.full(n, side.lower), np.full(n, side.upper))
+    if isinstance(side, Codes):
+        mask = side.mask(max(side.codes, default=0) + 1)
         return CodeWeights(np.tile(mask.astype(np.float64), (n, 1)))
-    return RealRange(np.full(n, cell.lower), np.full(n, cell.upper))
+    return RealRange(np.full(n, side.lower), np.full(n, side.upper))
 
 
-def _highest(cell: Cell) -> int:
-    if isinstance(cell, Interval):
+def _highest(side: Side) -> int:
+    if isinstance(side, Interval):
         raise TypeError("a region of reals cannot meet a coded variable")
-    return max(cell.codes, default=0) if isinstance(cell, Codes) else cell.upper
+    return max(side.codes, default=0) if isinstance(side, Codes) else side.upper

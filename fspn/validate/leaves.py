@@ -11,8 +11,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw, Rows
+from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw
 from fspn.model.cpt.full import FullTable
+from fspn.model.cpt.graded import GradedLaw
+from fspn.model.cpt.rows import Rows
+from fspn.model.cpt.tree import TreeLevel
 from fspn.model.leaves.checks import TOLERANCE, share_faults
 from fspn.model.nodes import TableSplit
 from fspn.schema.cells import Cells
@@ -91,6 +94,10 @@ def _cpt_faults(cpt: BackoffTable, sizes: tuple[int, ...]) -> Iterator[str]:
 def _level_faults(level: BackoffLevel, size: int) -> Iterator[str]:
     if isinstance(level, LinearLaw):
         yield from _offset_faults(level, size)
+    elif isinstance(level, GradedLaw):
+        yield from _graded_faults(level, size)
+    elif isinstance(level, TreeLevel):
+        yield from _tree_faults(level, size)
     elif not level.alpha >= 0 or not (level.counts >= 0).all():
         yield "negative counts or a negative strength of smoothing"
     elif level.tilt is not None and not (len(level.tilt) == size and (level.tilt > 0).all()):
@@ -117,6 +124,30 @@ def _offset_faults(level: LinearLaw, size: int) -> Iterator[str]:
         yield "an offset law whose noise or share does not fit"
     else:
         yield from share_faults(level.noise, "the noise of an offset law")
+
+
+def _graded_faults(level: GradedLaw, size: int) -> Iterator[str]:
+    locations = (*level.effects, level.deviation)
+    if len(level.cuts) != size - 1 or len(level.deviation) not in (0, np.prod(level.sizes)):
+        yield "a graded law whose cuts or deviations do not fit its variables"
+    elif not (np.diff(level.cuts) > 0).all() or not np.isfinite(level.cuts).all():
+        yield "a graded law whose cuts do not grow"
+    elif not all(np.isfinite(part).all() for part in locations) or not 0 <= level.epsilon <= 1:
+        yield "a graded law whose locations or share do not fit"
+
+
+def _tree_faults(level: TreeLevel, size: int) -> Iterator[str]:
+    tests, n = level.tests, len(level.tests)
+    inner = np.flatnonzero(tests[:, 0] >= 0)
+    below = tests[inner, 3:]
+    if (tests[inner, 0] >= level.width).any() or (below <= inner[:, None]).any():
+        yield "a decision tree whose tests do not fit its parents, or do not lead down"
+    elif sorted(below.ravel().tolist()) != list(range(1, n)):
+        yield "a decision tree with a node that no test, or more than one, leads to"
+    elif level.n_leaves != n - len(inner) or level.start[-1] != len(level.codes):
+        yield "a decision tree whose leaves and counts do not fit"
+    elif not (level.codes < size).all() or not (level.counts > 0).all() or not level.alpha >= 0:
+        yield "a decision tree with codes outside the domain, or negative counts"
 
 
 def _row_faults(rows: Rows, sizes: tuple[int, ...], size: int) -> Iterator[str]:

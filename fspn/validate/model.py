@@ -186,7 +186,7 @@ def _conditions(right: Node) -> tuple[frozenset[int], list[Region]]:
         given.update(node.given)
         if isinstance(node, Split):
             parts = zip(node.regions, node.children, strict=True)
-            pending.extend((narrow(region, cell), child) for cell, child in parts)
+            pending.extend((narrow(region, inner), child) for inner, child in parts)
         else:
             regions.append(region)
     return frozenset(given), regions

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fspn.schema.domain import Domain
-from fspn.schema.events import Cell, Interval, Region
+from fspn.schema.events import Interval, Region, Side
 
 Witness = dict[int, int]
 
@@ -49,24 +49,24 @@ class _Grid:
 
     def __init__(self, variable: int, regions: Sequence[Region], domain: Domain):
         self._described = domain[variable]
-        cells = [region.get(variable) for region in regions]
+        sides = [region.get(variable) for region in regions]
         self.borders = np.empty(0)
         if not self._described.is_coded:
-            ends = [e for c in cells if isinstance(c, Interval) for e in (c.lower, c.upper)]
+            ends = [e for s in sides if isinstance(s, Interval) for e in (s.lower, s.upper)]
             self.borders = np.unique([-np.inf, *ends, np.inf])
-        self.inside = np.array([self._mask(cell) for cell in cells])
+        self.inside = np.array([self._mask(side) for side in sides])
 
-    def _mask(self, cell: Cell | None) -> np.ndarray:
+    def _mask(self, side: Side | None) -> np.ndarray:
         if self._described.is_coded:
             size = self._described.size
-            if isinstance(cell, Interval):
+            if isinstance(side, Interval):
                 raise TypeError(f"a region of reals for the coded {self._described.name!r}")
-            return np.ones(size, dtype=bool) if cell is None else cell.mask(size)
-        if cell is None:
+            return np.ones(size, dtype=bool) if side is None else side.mask(size)
+        if side is None:
             return np.ones(len(self.borders) - 1, dtype=bool)
-        if not isinstance(cell, Interval):
+        if not isinstance(side, Interval):
             raise TypeError(f"a region of codes for the continuous {self._described.name!r}")
-        return (self.borders[:-1] >= cell.lower) & (self.borders[1:] <= cell.upper)
+        return (self.borders[:-1] >= side.lower) & (self.borders[1:] <= side.upper)
 
     def groups(self, members: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
         """Each distinct subset of the members that shares an elementary cell, with such a cell."""

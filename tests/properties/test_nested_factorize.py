@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fspn.engine import memo_kernels
+from fspn.engine import context_kernels, memo_kernels, region_program
 from fspn.engine.compile import Program, compile_fspn
 from fspn.engine.engine import Engine
 from fspn.engine.program import MEMO
@@ -65,9 +66,13 @@ class NestedMaker(ModelMaker):
 
 
 def make(seed: int, width: int) -> tuple[NestedMaker, Node, Engine]:
+    """A model and its engine; every other one packs its events into several short words."""
     maker = NestedMaker(seed, width)
     root = maker.model()
-    return maker, root, Engine(compile_fspn(root, maker.sizes), maker.domain())
+    word_bits = 9 if seed % 2 else region_program.WORD_BITS
+    with patch.object(region_program, "WORD_BITS", word_bits):
+        program = compile_fspn(root, maker.sizes)
+    return maker, root, Engine(program, maker.domain())
 
 
 def by_the_tree(program: Program, domain: Domain, events: Events) -> np.ndarray:
@@ -89,8 +94,15 @@ def test_three_and_more_nested_ones_equal_the_reference(seed: int, width: int) -
 
 def test_random_models_have_instructions() -> None:
     """Tables among the nodes leave the answer to the tree kernels; enough models have none."""
-    plans = [make(seed, 7)[2].program.depth[4] for seed in range(60)]
-    assert sum(place > 0 for place in plans) >= 15
+    programs = [make(seed, 7)[2].program for seed in range(60)]
+    n_words = [
+        int(p.pools.ints[p.depth[4] + region_program.PLAN.n_words])
+        for p in programs
+        if p.depth[4] > 0
+    ]
+    assert len(n_words) >= 15
+    assert 1 in n_words
+    assert max(n_words) >= 3
 
 
 @given(seeds, st.integers(5, 8))
@@ -145,6 +157,26 @@ def test_a_chain_that_could_not_be_answered_region_by_region() -> None:
         np.exp(Engine(program, domain).log_probability(events)), expected, rtol=1e-12
     )
     np.testing.assert_allclose(np.exp(by_the_tree(program, domain, events)), expected, rtol=1e-12)
+
+
+def test_projections_that_find_no_room_say_so() -> None:
+    """Two sub-events that differ in one word of two, seen from the other word."""
+    n_words = 2
+    sub_events = [[1, 5], [2, 5]]
+    head = region_program.ContextRecord(2, -1, -1, 0, 0)[:-1]
+    context = [*head, 3, 0, 3, 0, *sub_events[0], *sub_events[1]]
+    mask = np.array([0, 7], dtype=np.int64)
+    links = np.zeros(8, dtype=np.int64)
+    for room, expected in ((0, -1), (40, len(context))):
+        arena = np.array([*context, *[0] * room], dtype=np.int64)
+        found, _, n_links = context_kernels.project(
+            0, mask, n_words, 0, len(context), arena, links, 0
+        )
+        assert found == expected
+    assert arena[found + region_program.CONTEXT.size] == 1
+    assert links[:n_links].tolist() == [0, 0]
+    again, *_ = context_kernels.project(0, mask, n_words, 0, len(arena) - 10, arena, links, n_links)
+    assert again == found, "made once and kept"
 
 
 def test_a_full_memory_goes_on_without_remembering() -> None:

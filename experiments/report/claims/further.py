@@ -1,4 +1,4 @@
-"""Rules for what the paper says in passing: plug-ins, f and l, leaves, domains, rivals, shapes."""
+"""Rules for what the paper says in passing: f and l, leaves, domains, rivals, shapes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from experiments.report.claims.ledger import Evidence, Finding, Test, Verdict
 from experiments.report.claims.rules import EQUAL, by_count, by_share, untested
 from experiments.report.figures.scaling import fit_power
 from experiments.report.names import MEASURES, label
-from experiments.report.tables.plugins import EXPERIMENT as PLUGINS
-from experiments.report.tables.plugins import RECIPE, TIE, variant_of
 from experiments.report.tables.writing import readable
 
 COSTS = "costs"
@@ -23,23 +21,6 @@ FEW = 5
 CONSTANT = 0.2
 QUADRATIC = (1.5, 2.5)
 EXACT = 1e-9
-
-
-def best_plugins(evidence: Evidence) -> Finding:
-    """Appendix C: no other plug-in gives the recipe a lower mean KL (1% counts as equal)."""
-    rows = evidence.of(PLUGINS)
-    if rows.empty or evidence.subject != "fspn_paper":
-        return untested([f"no rows of experiment={PLUGINS} with this learner"])
-    named = rows.assign(variant=[variant_of(params) for params in rows["params"]])
-    table = named.pivot_table(index="dataset", columns="variant", values="kl_mean", aggfunc="mean")
-    if RECIPE not in table or table.shape[1] < 2:
-        return untested(["the recipe or its variants were not run"])
-    rivals = table.drop(columns=RECIPE)
-    wins = int(np.sum(table[RECIPE] <= TIE * rivals.min(axis=1)))
-    best = {d: str(name) for d, name in table.idxmin(axis=1).items()}
-    lost = [f"{d}: {best[d]}" for d in table.index if best[d] != RECIPE]
-    words = f"lowest mean KL on {wins} of {len(table)} datasets; lower with {'; '.join(lost)}"
-    return Finding(by_share(wins, len(table)), words if lost else words.partition(";")[0])
 
 
 def few_factorize(evidence: Evidence) -> Finding:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from experiments.report.tables.plugins import Standing
+
 EXPERIMENT = "propositions"
 
 
@@ -36,10 +38,17 @@ class Optimum:
 
 @dataclass(frozen=True)
 class Checks:
-    """All recorded checks for one learner."""
+    """All recorded checks for one learner.
+
+    Arguments:
+        conversions: of Proposition 1.
+        optima: of Proposition 3.
+        plugins: of Appendix C, where the learner's plug-ins were compared.
+    """
 
     conversions: tuple[Conversion, ...] = ()
     optima: tuple[Optimum, ...] = ()
+    plugins: Standing | None = None
 
 
 def read_checks(rows: pd.DataFrame, learner: str) -> Checks:

@@ -1,11 +1,10 @@
-"""Every checkable statement of the abstract, Sections 3-6 and Appendix D."""
+"""Every checkable statement of the abstract, Sections 3-6 and Appendices C and D."""
 
 from __future__ import annotations
 
 from experiments.report.claims.further import (
     CONSTANT,
     QUADRATIC,
-    best_plugins,
     cost_in_domain,
     drops_at_the_end,
     few_factorize,
@@ -30,6 +29,7 @@ from experiments.report.claims.rules import (
 from experiments.report.claims.theory import (
     beats_published,
     best_of_all,
+    best_plugins,
     comparable,
     local_optimum,
     near_linear,
@@ -106,6 +106,14 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 5, Proposition 3",
         "one EM step on the weights of sum nodes gains at most 1e-6 nats per training row",
         local_optimum,
+    ),
+    Claim(
+        "plug-ins",
+        "RDC, k-means clustering and greedy splitting are the best choice of plug-ins",
+        "Appendix C",
+        "mean KL of the recipe and of each variant with one plug-in changed (1% counts as equal); "
+        "holds: lowest on every dataset, in part: on some",
+        best_plugins,
     ),
     Claim(
         "accuracy",
@@ -266,13 +274,6 @@ CLAIMS: tuple[Claim, ...] = (
         "Appendix D",
         f"training time against MSPN on every dataset; {NEVER_WORSE}",
         always_better(("train",), ("mspn",)),
-    ),
-    Claim(
-        "plugins-best",
-        "RDC scores, k-means and greedy splitting are the best of the plug-ins that were tried",
-        "Appendix C",
-        "mean KL with one plug-in changed at a time; holds: lowest (within 1%) on every dataset",
-        best_plugins,
     ),
     Claim(
         "few-factorize",

@@ -70,6 +70,14 @@ def local_optimum(evidence: Evidence) -> Finding:
     return Finding(by_share(still, len(done)), words)
 
 
+def best_plugins(evidence: Evidence) -> Finding:
+    """Appendix C: no other oracle, clustering, split method or multi-leaf has a lower KL."""
+    found = evidence.checks.plugins
+    if found is None:
+        return untested(["no rows of experiment=plugins for this learner"])
+    return Finding(by_share(found.wins, found.datasets), str(found))
+
+
 def beats_published(methods: tuple[str, ...]) -> Test:
     """On the benchmarks, FSPN is more often better than worse than each of `methods`."""
 

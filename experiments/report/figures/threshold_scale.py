@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.report.tables.writing import readable
+
 MAX_LEVELS = 24
 SEED_SPREAD = 0.25
 """How far apart training times are taken to lie where no dataset was trained more than once."""
@@ -21,17 +23,25 @@ class Panel:
         column: its column in the rows.
         title: its heading.
         scale: the rows' unit to the shown one.
+        counted: whether its values are whole numbers.
     """
 
     column: str
     title: str
     scale: float = 1.0
+    counted: bool = False
+
+    def words(self, value: float) -> str:
+        """A value as it is written into the maps."""
+        if self.counted and value < 100:
+            return f"{value:.0f}"
+        return readable(value, 2)
 
 
 PANELS = (
     Panel("kl_mean", "KL-divergence"),
     Panel("latency_single_ms", "Inference Time (ms)"),
-    Panel("n_nodes", "Number of Nodes"),
+    Panel("n_nodes", "Number of Nodes", counted=True),
     Panel("size_bytes", "Model Size (KB)", 1 / 1024),
     Panel("compiled_bytes", "Compiled Size (KB)", 1 / 1024),
     Panel("train_seconds", "Training Time (s)"),

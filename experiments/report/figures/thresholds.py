@@ -12,7 +12,6 @@ import pandas as pd
 from experiments.report.figures.style import Picture, draw_inline, paper_style, save
 from experiments.report.figures.threshold_scale import PANELS, Panel, Scale, scale_of
 from experiments.report.names import label
-from experiments.report.tables.writing import readable
 
 EXPERIMENT = "thresholds"
 IN_PAPER = (0.3, 0.7)
@@ -97,7 +96,7 @@ def _measures(
             axis.set_axis_off()
         else:
             _heat_map(axis, rows, panel, scale, panel.title)
-            _bar(figure, [axis], scale)
+            _bar(figure, [axis], scale, panel)
     return figure
 
 
@@ -109,12 +108,13 @@ def _kl_maps(
         if scale is not None:
             _heat_map(axis, mine, PANELS[0], scale, str(dataset))
     if scale is not None:
-        _bar(figure, axes, scale)
+        _bar(figure, axes, scale, PANELS[0])
     return figure
 
 
 def _kl_lines(rows: pd.DataFrame, across: int, size: tuple[float, float]) -> Any:
     figure, axes = _panels(rows, across, size)
+    taus = sorted(set(rows["tau_low"]))
     markers = dict(zip(sorted(set(rows["tau_high"])), cycle("osD^v*xP"), strict=False))
     for axis, (dataset, mine) in zip(axes, rows.groupby("dataset", sort=True), strict=False):
         for tau, line in [(t, mine[mine["tau_high"] == t]) for t in markers]:
@@ -122,13 +122,27 @@ def _kl_lines(rows: pd.DataFrame, across: int, size: tuple[float, float]) -> Any
             bars = np.stack([kl["mean"] - kl["min"], kl["max"] - kl["mean"]])
             name = rf"$\tau_H$ {_tau_text(tau)}"
             axis.errorbar(kl.index, kl["mean"], yerr=bars, marker=markers[tau], label=name)
-        axis.set_yscale("log")
         axis.set_title(str(dataset))
+        axis.set_xticks(taus, [f"{tau:g}" for tau in taus], fontsize=8)
         axis.set_xlabel(r"$\tau_L$")
         axis.set_ylabel("KL-divergence")
+    _share_scale(axes)
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=len(names))
     return figure
+
+
+def _share_scale(axes: list[Any]) -> None:
+    """One log scale for all panels, its ticks as plain numbers."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    for axis in axes:
+        axis.set_yscale("log")
+    ends = np.array([axis.get_ylim() for axis in axes])
+    for axis in axes:
+        axis.set_ylim(ends[:, 0].min(), ends[:, 1].max())
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _panels(rows: pd.DataFrame, across: int, size: tuple[float, float]) -> tuple[Any, list[Any]]:
@@ -162,12 +176,13 @@ def _heat_map(axis: Any, rows: pd.DataFrame, panel: Panel, scale: Scale, title: 
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
             color = "white" if shades[i, j] > 0.55 else "black"
-            axis.text(j, i, readable(value, 2), ha="center", va="center", color=color, fontsize=8)
+            words = panel.words(value)
+            axis.text(j, i, words, ha="center", va="center", color=color, fontsize=8)
     _frame(axis, grid)
 
 
-def _bar(figure: Any, axes: list[Any], scale: Scale) -> None:
-    """The colour bar: which values share a colour."""
+def _bar(figure: Any, axes: list[Any], scale: Scale, panel: Panel) -> None:
+    """The colour bar: which values share a colour; beside many maps it says of what."""
     from matplotlib.cm import ScalarMappable
 
     bar = figure.colorbar(
@@ -177,7 +192,9 @@ def _bar(figure: Any, axes: list[Any], scale: Scale) -> None:
     ends = [scale.low, scale.high]
     middle = [10.0**k for k in range(-12, 13) if scale.low * 1.5 < 10.0**k < scale.high / 1.5]
     ticks = [ends[0], *middle, *([ends[1]] if scale.n_levels > 1 else [])]
-    bar.set_ticks(ticks, labels=[readable(tick, 2) for tick in ticks])
+    bar.set_ticks(ticks, labels=[panel.words(tick) for tick in ticks])
+    if len(axes) > 1:
+        bar.set_label(panel.title)
     bar.ax.minorticks_off()
     bar.outline.set_linewidth(0.5)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -46,7 +46,7 @@ from experiments.report.tables.latency import latency_table
 from experiments.report.tables.loglik import FAMILY, benchmark_rows, by_rows, by_the_paper, table1
 from experiments.report.tables.pairs import pairs
 from experiments.report.tables.plugins import EXPERIMENT as PLUGINS
-from experiments.report.tables.plugins import plugins_table
+from experiments.report.tables.plugins import Standing, plugins_table, standing
 from experiments.report.tables.runs import environment, runs_table
 from experiments.report.tables.writing import Table
 
@@ -109,7 +109,7 @@ def judge(rows: Rows, paper: Paper) -> tuple[Entry, ...]:
             subject,
             by_rows(benchmark, subject, paper),
             fits_rows(rows, subject),
-            read_checks(rows.of(EXPERIMENT), subject),
+            replace(read_checks(rows.of(EXPERIMENT), subject), plugins=_standing(rows, subject)),
             rows.table,
         )
         for subject in SUBJECTS
@@ -119,6 +119,12 @@ def judge(rows: Rows, paper: Paper) -> tuple[Entry, ...]:
 
 def _fits(fit: PowerFit | None) -> tuple[PowerFit, ...]:
     return () if fit is None else (fit,)
+
+
+def _standing(rows: Rows, subject: str) -> Standing | None:
+    """How a learner stands among its own variants."""
+    variants = rows.of(PLUGINS)
+    return standing(variants[variants["model"] == subject])
 
 
 def _study(sources: Sources, family: str) -> Section:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,7 @@ MEASURES = (("kl_mean", "KL"), ("latency_single_ms", "ms"), ("train_seconds", "s
 
 def plugins_table(rows: pd.DataFrame) -> Table:
     """Mean KL, query and training time per dataset and variant; the lowest KL is bold."""
-    named = rows[rows["status"] == "ok"].assign(
-        variant=[variant_of(params) for params in rows.loc[rows["status"] == "ok", "params"]]
-    )
+    named = _named(rows)
     datasets = sorted(set(named["dataset"]))
     variants = sorted(set(named["variant"]), key=lambda name: (name != RECIPE, name))
     found = {(r["variant"], r["dataset"]): r for r in named.to_dict("records")}
@@ -39,8 +38,14 @@ def plugins_table(rows: pd.DataFrame) -> Table:
         "Bold: the lowest mean KL of a dataset.",
         heading,
         tuple(lines),
-        (verdict(named),),
+        (verdict(rows),),
     )
+
+
+def _named(rows: pd.DataFrame) -> pd.DataFrame:
+    """The finished rows, with what each of them changes of the recipe."""
+    done = rows[rows["status"] == "ok"]
+    return done.assign(variant=[variant_of(params) for params in done["params"]])
 
 
 def variant_of(params: str) -> str:
@@ -54,18 +59,36 @@ def variant_of(params: str) -> str:
     return ", ".join(changed) or RECIPE
 
 
-def verdict(named: pd.DataFrame) -> str:
-    """On how many datasets no other variant has a lower KL (1% counts as equal)."""
-    table = named.pivot_table(index="dataset", columns="variant", values="kl_mean", aggfunc="mean")
-    if RECIPE not in table or table.shape[1] < 2:
-        return "Appendix C cannot be judged: the recipe or its variants were not run"
-    rivals = table.drop(columns=RECIPE).min(axis=1)
-    wins = int(np.sum(table[RECIPE] <= TIE * rivals))
-    word = "holds" if wins == len(table) else "holds in part" if wins else "does not hold"
-    return (
-        f'Appendix C, "attains the best performance": {word}; the recipe has the lowest mean KL on '
-        f"{wins} of {len(table)} datasets"
+@dataclass(frozen=True)
+class Standing:
+    """On how many datasets no variant has a lower KL than the recipe (1% counts as equal)."""
+
+    wins: int
+    datasets: int
+
+    def __str__(self) -> str:
+        return f"the recipe has the lowest mean KL on {self.wins} of {self.datasets} datasets"
+
+
+def standing(rows: pd.DataFrame) -> Standing | None:
+    """How the recipe stands among its variants; None where it or all of them were not run."""
+    table = _named(rows).pivot_table(
+        index="dataset", columns="variant", values="kl_mean", aggfunc="mean"
     )
+    if RECIPE not in table or table.shape[1] < 2:
+        return None
+    rivals = table.drop(columns=RECIPE).min(axis=1)
+    return Standing(int(np.sum(table[RECIPE] <= TIE * rivals)), len(table))
+
+
+def verdict(rows: pd.DataFrame) -> str:
+    """The standing in words."""
+    found = standing(rows)
+    if found is None:
+        return "Appendix C cannot be judged: the recipe or its variants were not run"
+    all_won = found.wins == found.datasets
+    word = "holds" if all_won else "holds in part" if found.wins else "does not hold"
+    return f'Appendix C, "attains the best performance": {word}; {found}'
 
 
 def _cells(row: Mapping[Any, Any] | None, best: float) -> list[Cell]:

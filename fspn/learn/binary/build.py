@@ -9,7 +9,8 @@ import numpy as np
 from fspn.learn.binary.mixture import Mixture
 from fspn.learn.binary.rows import BinaryRows
 from fspn.learn.binary.structure import BinaryNetwork, Family
-from fspn.model.cpt.backoff import BackoffTable, CountLevel, shrink
+from fspn.model.cpt.backoff import BackoffTable, CountLevel
+from fspn.model.cpt.rows import shrink
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.nodes import Factorize, Node, Product, Sum, TableSplit, UniLeaf
 

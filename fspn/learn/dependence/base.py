@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 BLOCK_CELLS = 4_000_000
+PAIRS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ Bits = Callable[[slice], np.ndarray]
 
 def pairwise(
     shape: tuple[int, int],
-    measure: Callable[[int, int], float],
+    measure: Callable[[Sequence[tuple[int, int]]], np.ndarray],
     done: np.ndarray,
     known: np.ndarray,
     symmetric: bool,
@@ -51,15 +52,18 @@ def pairwise(
 
     Arguments:
         shape: The numbers of columns on both sides.
-        measure: The dependence of the i-th column of one side and the j-th of the other.
+        measure: The dependence of pairs (i, j), the i-th column of one side and the j-th of the
+            other; it is asked for a few thousand at a time.
         done: Which pairs are known already.
         known: Their values.
         symmetric: Whether both sides are the same columns: one half is measured, then mirrored.
     """
     matrix = np.where(done, known, 0.0)
     open_pairs = ~done if not symmetric else np.triu(~done)
-    for i, j in zip(*(side.tolist() for side in np.nonzero(open_pairs)), strict=True):
-        matrix[i, j] = measure(i, j)
+    pairs = np.argwhere(open_pairs)
+    for start in range(0, len(pairs), PAIRS_AT_ONCE):
+        some = pairs[start : start + PAIRS_AT_ONCE]
+        matrix[some[:, 0], some[:, 1]] = measure([(i, j) for i, j in some.tolist()])
     if symmetric:
         matrix = np.triu(matrix) + np.triu(matrix, 1).T
     assert matrix.shape == shape

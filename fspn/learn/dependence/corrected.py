@@ -52,7 +52,7 @@ class Corrected:
         )
         return pairwise(
             known.shape,
-            lambda i, j: _corrected(left[i], right[j], level),
+            lambda pairs: np.array([_corrected(left[i], right[j], level) for i, j in pairs]),
             np.outer(binary_left, binary_right),
             known,
             second is first,

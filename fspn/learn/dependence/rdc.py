@@ -10,8 +10,9 @@ the contingency table, which is orders of magnitude faster than working on the r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.stats import rankdata
@@ -51,39 +52,55 @@ class RDC:
         known = np.zeros((len(first), len(second)))
         known[np.ix_(binary_first, binary_second)] = _binary_matrix(first, None if same else second)
         done = np.outer(binary_first, binary_second)
-        left = [self._whitened(x, 0, ~done[i]) for i, x in enumerate(first)]
-        right = [self._whitened(y, 1, ~done[:, j]) for j, y in enumerate(second)]
+        left = self._whitened(first, 0, np.asarray(~done.all(axis=1)))
+        right = self._whitened(second, 1, np.asarray(~done.all(axis=0)))
 
-        def measure(i: int, j: int) -> float:
-            directions = [(left[i], right[j]), *([(right[i], left[j])] if same else [])]
-            return _canonical_correlation(first[i], second[j], directions)
+        def measure(pairs: Sequence[tuple[int, int]]) -> np.ndarray:
+            found = [
+                _cross_covariance(first[i], second[j], directions)
+                for i, j in pairs
+                for directions in [[(left[i], right[j]), *([(right[i], left[j])] if same else [])]]
+            ]
+            largest = _largest_singular_values([matrix for both in found for matrix in both])
+            return np.minimum(largest.reshape(len(pairs), -1).max(axis=1), 1.0)
 
-        return pairwise(
-            known.shape,
-            measure,
-            done,
-            known,
-            same,
-        )
+        return pairwise(known.shape, measure, done, known, same)
 
-    def _whitened(self, column: Column, side: int, partners: np.ndarray) -> np.ndarray:
-        """The whitened features of a column that is to be measured against any partner."""
-        return _whitened(column, self._features(column, side)) if partners.any() else np.empty(0)
+    def _whitened(self, columns: Sequence[Column], side: int, used: np.ndarray) -> list[np.ndarray]:
+        """The whitened features of the columns that are to be measured against any other."""
+        chosen = np.flatnonzero(used).tolist()
+        counts = [_counts(columns[i]) for i in chosen]
+        features = [
+            self._features(columns[i], side, own) for i, own in zip(chosen, counts, strict=True)
+        ]
+        shares = [
+            own / max(len(columns[i].values), 1) for i, own in zip(chosen, counts, strict=True)
+        ]
+        whitened = [np.empty(0)] * len(columns)
+        for i, found in zip(chosen, _whiten(features, shares), strict=True):
+            whitened[i] = found
+        return whitened
 
-    def _features(self, column: Column, side: int) -> np.ndarray:
+    def _features(self, column: Column, side: int, counts: np.ndarray) -> np.ndarray:
         """The features of every code, or of every row of a column of reals."""
-        rng = np.random.default_rng([self.seed, side])
         if column.size and not column.ordered:
             # One-hot inputs pick one row each; written out they would be a square of the domain.
-            weights = rng.normal(size=(column.size + 1, self.k))
+            weights = _projection(self.seed, side, column.size + 1, self.k)
             return np.sin(self.s / len(weights) * (weights[:-1] + weights[-1]))
         if column.size == 0:
             ranks = rankdata(column.values, method="max") / len(column.values)
         else:
-            counts = code_counts(column.values, column.size)
             ranks = np.cumsum(counts) / max(len(column.values), 1)
-        weights = rng.normal(size=(2, self.k))
+        weights = _projection(self.seed, side, 2, self.k)
         return np.sin(self.s / 2 * (np.column_stack([ranks, np.ones(len(ranks))]) @ weights))
+
+
+@lru_cache(maxsize=64)
+def _projection(seed: int, side: int, n_inputs: int, k: int) -> np.ndarray:
+    """The normal weights of one side; drawing them takes longer than using them."""
+    weights = np.random.default_rng([seed, side]).normal(size=(n_inputs, k))
+    weights.flags.writeable = False
+    return weights
 
 
 def _binary_matrix(first: Sequence[Column], second: Sequence[Column] | None) -> np.ndarray:
@@ -99,43 +116,55 @@ def _bits(columns: Sequence[Column]) -> list[Bits]:
     return [column.values.__getitem__ for column in columns if column.size == 2]
 
 
-def _whitened(column: Column, features: np.ndarray) -> np.ndarray:
-    """The features turned so that they have mean 0 and the identity as covariance."""
-    weights = _row_weights(column)
-    centred = features - weights @ features
-    variances, axes = np.linalg.eigh(centred.T @ (centred * weights[:, None]))
-    kept = variances > 1e-10 * max(float(variances[-1]), 1e-12)
-    return centred @ (axes[:, kept] / np.sqrt(variances[kept]))
-
-
-def _row_weights(column: Column) -> np.ndarray:
+def _counts(column: Column) -> np.ndarray:
+    """The rows of every code; every row of a column of reals counts as one."""
     if column.size == 0:
-        return np.full(len(column.values), 1.0 / len(column.values))
-    return code_counts(column.values, column.size) / len(column.values)
+        return np.ones(len(column.values))
+    return code_counts(column.values, column.size)
 
 
-def _canonical_correlation(
+def _whiten(features: Sequence[np.ndarray], shares: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    """Features turned so that they have mean 0 and the identity as covariance."""
+    if not features:
+        return
+    centred = [one - own @ one for one, own in zip(features, shares, strict=True)]
+    covariances = [c.T @ (c * own[:, None]) for c, own in zip(centred, shares, strict=True)]
+    for one, variances, axes in zip(centred, *np.linalg.eigh(np.stack(covariances)), strict=True):
+        kept = variances > 1e-10 * max(float(variances[-1]), 1e-12)
+        yield one @ (axes[:, kept] / np.sqrt(variances[kept]))
+
+
+def _cross_covariance(
     x: Column, y: Column, directions: list[tuple[np.ndarray, np.ndarray]]
-) -> float:
-    """The largest singular value of the cross-covariance of whitened features.
+) -> list[np.ndarray]:
+    """The cross-covariances of whitened features, in one pass over the rows.
 
     Arguments:
         x: One column.
         y: The other.
-        directions: Pairs of features, of x and of y; the largest value over all of them counts.
+        directions: Pairs of features, of x and of y.
     """
     n = len(x.values)
-    dense = x.size and y.size and x.size * y.size <= MAX_TABLE_CELLS
-    joint = contingency(x.values, y.values, x.size, y.size) / n if dense else None
-    best = 0.0
-    for fx, fy in directions:
-        if joint is not None:
-            between = fx.T @ joint @ fy
-        else:
-            between = (fx[x.values] if x.size else fx).T @ (fy[y.values] if y.size else fy) / n
-        if between.size:
-            best = max(best, float(np.linalg.norm(between, 2)))
-    return min(best, 1.0)
+    if x.size and y.size and x.size * y.size <= MAX_TABLE_CELLS:
+        joint = contingency(x.values, y.values, x.size, y.size) / n
+        return [fx.T @ joint @ fy for fx, fy in directions]
+    return [
+        (fx[x.values] if x.size else fx).T @ (fy[y.values] if y.size else fy) / n
+        for fx, fy in directions
+    ]
+
+
+def _largest_singular_values(matrices: Sequence[np.ndarray]) -> np.ndarray:
+    """The canonical correlation of each pair; matrices of one shape are decomposed in one call."""
+    found = np.zeros(len(matrices))
+    by_shape: dict[tuple[int, ...], list[int]] = {}
+    for place, matrix in enumerate(matrices):
+        if matrix.size:
+            by_shape.setdefault(matrix.shape, []).append(place)
+    for places in by_shape.values():
+        stacked = np.stack([matrices[place] for place in places])
+        found[places] = np.linalg.svd(stacked, compute_uv=False)[:, 0]
+    return found
 
 
 def rdc_matrix(

@@ -10,16 +10,13 @@ import numpy as np
 
 from fspn.learn.mixture.networks import LEAST_ROWS, Limits, NetworkMixture
 from fspn.learn.mixture.screen import is_network, needs_classes
-from fspn.learn.mixture.search import Found, find_components
+from fspn.learn.mixture.search import find_components
 from fspn.learn.mixture.trees import compact, draw_classes, normalised
 from fspn.learn.paper import Learner, Settings
 from fspn.learn.slices import Slice
 from fspn.model.nodes import Node, Sum
 from fspn.model.score import row_scores
 
-LEAST_GAIN = 0.01
-"""Nats per held-out row that a sum node must bring: a row's share of what its queries cost."""
-DEVIATIONS = 2.0
 FULL_STEPS = 2
 
 
@@ -90,13 +87,9 @@ def _components(
         report(int(part * cells) - done)
         done = int(part * cells)
 
-    found = find_components(data, scope, settings.limits, settings.n_components, rng, share)
-    pays = settings.n_components is not None or _pays(found)
+    found = find_components(data, scope, settings.limits, settings.n_components, one, rng, share)
+    pays = settings.n_components is not None or found.pays
     return found.mixture if pays and len(found.mixture.components) > 1 else None
-
-
-def _pays(found: Found) -> bool:
-    return found.gain > max(LEAST_GAIN, DEVIATIONS * found.error)
 
 
 def _on_all_rows(

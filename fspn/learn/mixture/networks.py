@@ -17,16 +17,18 @@ from scipy.special import logsumexp
 
 from fspn.learn.leaves import coded_table, network_node
 from fspn.learn.mixture.trees import compact, draw_classes, normalised
-from fspn.learn.network.order_search import QUICK, learn_network
+from fspn.learn.network.order_search import QUICK, Network, learn_network, topological_order
 from fspn.learn.network.score import LocalScores
 from fspn.learn.slices import Slice
-from fspn.model.nodes import Node, count_parameters
+from fspn.model.nodes import Node, TableSplit, count_parameters, walk
 from fspn.model.score import row_scores
 
 LEAST_ROWS = 100
 """A component of fewer rows is dropped."""
 PARTNERS = 2
 """With how many of its nearest others a component is tried as one."""
+MAX_FAILED = 12
+"""So many failures one after the other end a pass through the pairs."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Limits:
     offsets: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Component:
     """A network, the rows it was learned on, and their evidence under its structure."""
 
@@ -87,6 +89,8 @@ class NetworkSearch:
         self, data: Slice, scope: Sequence[int], limits: Limits, rng: np.random.Generator
     ) -> None:
         self.data, self.scope, self.limits, self.rng = data, list(scope), limits, rng
+        self._tried: dict[tuple[Component, Component], tuple[float, Component]] = {}
+        self._scores: dict[Component, np.ndarray] = {}
 
     def component(self, rows: np.ndarray) -> Component:
         """The network of some rows, by a quick search."""
@@ -100,19 +104,42 @@ class NetworkSearch:
         total = sum(scores.score(v, own) for v, own in enumerate(network.parents))
         return Component(node, rows, float(total))
 
+    def refitted(self, root: Node) -> NetworkMixture:
+        """The structure of a network, with tables of the rows of the search."""
+        place = {v: i for i, v in enumerate(self.scope)}
+        tables = [part for part in walk(root) if isinstance(part, TableSplit)]
+        given = {place[part.variable]: tuple(place[v] for v in part.given) for part in tables}
+        parents = tuple(given.get(i, ()) for i in range(len(self.scope)))
+        table = coded_table(self.data, self.scope, self.limits.offsets)
+        network = Network(parents, tuple(topological_order(parents)))
+        node = network_node(
+            LocalScores(table), network, self.scope, len(self.scope), self.limits.alpha
+        )
+        return NetworkMixture((Component(node, np.arange(self.data.n_rows), 0.0),))
+
     def from_classes(self, classes: np.ndarray) -> NetworkMixture:
         """One network per class that has enough rows."""
         numbers = compact(classes, LEAST_ROWS)
         parts = [np.flatnonzero(numbers == k) for k in range(int(numbers.max()) + 1)]
         return NetworkMixture(tuple(self.component(rows) for rows in parts))
 
+    def logs(self, mixture: NetworkMixture) -> np.ndarray:
+        """The logarithm of w_k Pr_k(row) for the rows of the search; each network scores once."""
+        columns = {v: self.data.values(v) for v in self.scope}
+        known = self._scores
+        self._scores = {
+            part: known[part] if part in known else row_scores(part.node, columns)
+            for part in mixture.components
+        }
+        return np.stack(list(self._scores.values()), axis=1) + np.log(mixture.weights)
+
     def step(self, mixture: NetworkMixture) -> NetworkMixture:
         """One step of stochastic EM."""
-        logs = mixture.logs(self.data, self.scope)
+        logs = self.logs(mixture)
         return self.from_classes(draw_classes(normalised(logs), self.rng))
 
     def merged(self, mixture: NetworkMixture, wanted: int | None) -> NetworkMixture:
-        r"""Merge pairs whose rows have more evidence as one component, the most gain first.
+        r"""Merge pairs whose rows have more evidence as one component, the nearest ones first.
 
         .. math:: s(X_i \cup X_j) - s(X_i) - s(X_j)
                   + (n_i + n_j) \ln (n_i + n_j) - n_i \ln n_i - n_j \ln n_j > 0
@@ -121,20 +148,46 @@ class NetworkSearch:
             mixture: What to merge.
             wanted: Merge down to so many components, whatever it costs; None = only what gains.
         """
-        self._tried: dict[tuple[int, int], tuple[float, Component]] = {}
+        self._tried.clear()
         while len(mixture.components) > (wanted or 1):
-            parts = mixture.components
-            tries = [(*self._try(parts[i], parts[j]), i, j) for i, j in self._near_pairs(mixture)]
-            gain, union, i, j = max(tries, key=lambda found: found[0])
-            if gain <= 0 and wanted is None:
-                break
-            kept = [part for k, part in enumerate(parts) if k not in (i, j)]
-            mixture = NetworkMixture((*kept, union))
+            found = self._merge_near(mixture, wanted or 1)
+            if len(found.components) == len(mixture.components):
+                if wanted is None:
+                    break
+                found = self._merge_best(mixture)
+            mixture = found
         return mixture
+
+    def _merge_near(self, mixture: NetworkMixture, least: int) -> NetworkMixture:
+        """Go once through the near pairs, nearest first, and merge what gains."""
+        parts = mixture.components
+        merged: list[Component] = []
+        gone: set[int] = set()
+        failed = 0
+        for i, j in self._near_pairs(mixture):
+            if failed == MAX_FAILED or len(parts) - len(merged) <= least:
+                break
+            if i in gone or j in gone:
+                continue
+            gain, union = self._try(parts[i], parts[j])
+            failed = failed + 1 if gain <= 0 else 0
+            if gain > 0:
+                merged.append(union)
+                gone |= {i, j}
+        kept = [part for k, part in enumerate(parts) if k not in gone]
+        return NetworkMixture((*kept, *merged))
+
+    def _merge_best(self, mixture: NetworkMixture) -> NetworkMixture:
+        """Merge the near pair that loses least."""
+        parts = mixture.components
+        tries = [(*self._try(parts[i], parts[j]), i, j) for i, j in self._near_pairs(mixture)]
+        _, union, i, j = max(tries, key=lambda found: found[0])
+        kept = [part for k, part in enumerate(parts) if k not in (i, j)]
+        return NetworkMixture((*kept, union))
 
     def _try(self, one: Component, other: Component) -> tuple[float, Component]:
         """The gain of two components as one, and the one."""
-        key = (id(one), id(other))
+        key = (one, other)
         if key not in self._tried:
             union = self.component(np.sort(np.concatenate([one.rows, other.rows])))
             mixing = _entropy(len(union.rows)) - _entropy(len(one.rows)) - _entropy(len(other.rows))
@@ -146,7 +199,7 @@ class NetworkSearch:
 
         .. math:: \sum_i \ln \frac{\Pr(x_i)}{\Pr_{-k}(x_i)} < \frac{d_k}{2} \ln n
         """
-        logs = mixture.logs(self.data, self.scope)
+        logs = self.logs(mixture)
         parts: list[Component | None] = list(mixture.components)
         price = 0.5 * np.log(max(self.data.n_rows, 2))
         by_size = np.argsort([len(part.rows) for part in mixture.components], kind="stable")
@@ -162,16 +215,20 @@ class NetworkSearch:
         return NetworkMixture(tuple(part for part in parts if part is not None))
 
     def _near_pairs(self, mixture: NetworkMixture) -> list[tuple[int, int]]:
-        """Pairs of which one explains the other's rows nearly as well as the other itself."""
-        logs = mixture.logs(self.data, self.scope) - np.log(mixture.weights)
-        pairs: set[tuple[int, int]] = set()
+        """Pairs of which one explains the other's rows nearly as well as the other itself.
+
+        The pair of the smallest loss per row comes first.
+        """
+        logs = self.logs(mixture) - np.log(mixture.weights)
+        pairs: dict[tuple[int, int], float] = {}
         for i, component in enumerate(mixture.components):
             here = logs[component.rows]
-            loss = (here[:, [i]] - here).sum(axis=0)
+            loss = (here[:, [i]] - here).mean(axis=0)
             loss[i] = np.inf
-            for j in np.argsort(loss, kind="stable")[: min(PARTNERS, len(loss) - 1)]:
-                pairs.add((min(i, int(j)), max(i, int(j))))
-        return sorted(pairs)
+            for j in np.argsort(loss, kind="stable")[: min(PARTNERS, len(loss) - 1)].tolist():
+                pair = (min(i, j), max(i, j))
+                pairs[pair] = min(float(loss[j]), pairs.get(pair, np.inf))
+        return sorted(pairs, key=lambda pair: (pairs[pair], pair))
 
 
 def _entropy(n: int) -> float:

@@ -18,7 +18,7 @@ from scipy.stats import chi2
 from fspn.learn.mixture.coarse import CoarseRows
 from fspn.learn.mixture.trees import pair_counts
 from fspn.learn.slices import Slice
-from fspn.model.cpt.backoff import row_keys
+from fspn.model.cpt.rows import row_keys
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.nodes import Factorize, Node, Product, TableSplit, UniLeaf, walk
 

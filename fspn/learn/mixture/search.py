@@ -12,14 +12,18 @@ from fspn.learn.mixture.coarse import coarse_rows
 from fspn.learn.mixture.networks import Limits, NetworkMixture, NetworkSearch
 from fspn.learn.mixture.trees import draw_classes, normalised, run_trees, sharp_start
 from fspn.learn.slices import Slice
+from fspn.model.nodes import Node
 
 SAMPLE_ROWS = 20_000
 HELD_OUT = 0.1
 START_COMPONENTS = 16
 TREE_STEPS = 15
 ROUNDS = 2
-POLISH_STEPS = 2
+MAX_POLISH_STEPS, PATIENCE, SMALL_GAIN = 8, 2, 0.002
 ROWS_PER_COMPONENT = 100
+LEAST_GAIN = 0.01
+"""Nats per held-out row that a sum node must bring: a row's share of what its queries cost."""
+DEVIATIONS = 2.0
 PAIR_BUDGET = 20_000 * 200
 """Rows times pairs of columns in one step of the search with trees, at most."""
 
@@ -38,50 +42,90 @@ class Found:
     gain: float
     error: float
 
+    @property
+    def pays(self) -> bool:
+        """Whether the gain is worth the time of the queries, and no accident."""
+        return self.gain > max(LEAST_GAIN, DEVIATIONS * self.error)
+
 
 def find_components(
     data: Slice,
     scope: Sequence[int],
     limits: Limits,
     wanted: int | None,
+    whole: Node,
     rng: np.random.Generator,
     report: Callable[[float], None] = lambda _: None,
 ) -> Found:
     """The components of a sum node, found on a sample of the rows.
 
-    Two components are tried first: where they gain nothing on held-out rows, one is enough.
+    Two components are tried first: where they gain too little on held-out rows, one is enough.
+    They are also the answer where more of them gain less.
 
     Arguments:
         data: All rows.
         scope: The variables.
         limits: What a network may have.
         wanted: The number of components; None = as the evidence says.
+        whole: The network of all rows, whose structure is to be beaten.
         rng: The only source of randomness.
         report: Called with the share of the work that is done.
     """
     train, held_out = _samples(data, rng)
     search = NetworkSearch(train, scope, limits, rng)
-    one = search.from_classes(np.zeros(train.n_rows, dtype=np.int64))
+    one = search.refitted(whole)
     reference = _log_density(one, held_out, scope)
+
+    def judged(mixture: NetworkMixture) -> Found:
+        gains = _log_density(mixture, held_out, scope) - reference
+        return Found(mixture, float(gains.mean()), float(gains.std() / np.sqrt(len(gains))))
+
+    two: Found | None = None
     if wanted is None:
-        probe = search.step(search.from_classes(_tree_classes(train, list(scope), 2, rng)))
-        if (_log_density(probe, held_out, scope) - reference).mean() <= 0:
+        two = judged(search.step(search.from_classes(_tree_classes(train, list(scope), 2, rng))))
+        if not two.pays:
             return Found(one, 0.0, 0.0)
+    found = judged(_many(search, wanted, rng, report))
+    found = _polished(found, search, judged)
+    report(1.0)
+    return found if two is None or found.gain > two.gain else two
+
+
+def _polished(
+    found: Found, search: NetworkSearch, judged: Callable[[NetworkMixture], Found]
+) -> Found:
+    """Steps of EM until some in a row gain nothing on held-out rows; the last mixture counts.
+
+    Classes are drawn, so that a mixture differs from the next by chance too.
+    """
+    best, idle = found.gain, 0
+    for _ in range(MAX_POLISH_STEPS if len(found.mixture.components) > 1 else 0):
+        found = judged(search.step(found.mixture))
+        idle = 0 if found.gain > best + SMALL_GAIN else idle + 1
+        best = max(best, found.gain)
+        if idle == PATIENCE:
+            break
+    return found
+
+
+def _many(
+    search: NetworkSearch,
+    wanted: int | None,
+    rng: np.random.Generator,
+    report: Callable[[float], None],
+) -> NetworkMixture:
+    """Many components from trees, merged and pruned between steps of EM."""
     n_start = max(START_COMPONENTS, 2 * (wanted or 1))
-    n_start = max(2, min(n_start, train.n_rows // ROWS_PER_COMPONENT))
-    mixture = search.from_classes(_tree_classes(train, list(scope), n_start, rng))
+    n_start = max(2, min(n_start, search.data.n_rows // ROWS_PER_COMPONENT))
+    mixture = search.from_classes(_tree_classes(search.data, search.scope, n_start, rng))
     report(0.2)
     for done in range(ROUNDS):
         mixture = search.merged(search.step(mixture), wanted)
         mixture = search.pruned(mixture) if wanted is None else mixture
         report(0.2 + 0.6 * (done + 1) / ROUNDS)
         if len(mixture.components) == 1:
-            return Found(one, 0.0, 0.0)
-    for _ in range(POLISH_STEPS):
-        mixture = search.step(mixture)
-    gains = _log_density(mixture, held_out, scope) - reference
-    report(1.0)
-    return Found(mixture, float(gains.mean()), float(gains.std() / np.sqrt(len(gains))))
+            break
+    return mixture
 
 
 def _log_density(mixture: NetworkMixture, data: Slice, scope: Sequence[int]) -> np.ndarray:

@@ -23,11 +23,16 @@ class CodedTable:
         codes: One array of codes per variable.
         sizes: The number of codes of each.
         values: The integers behind the codes, or None where they mean nothing.
+        ordered: Whether neighbouring codes are neighbouring values, and a law may use that;
+            empty = no law may.
+        trees: Whether a table may be a decision tree.
     """
 
     codes: Sequence[np.ndarray]
     sizes: Sequence[int]
     values: Sequence[np.ndarray | None]
+    ordered: Sequence[bool] = ()
+    trees: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -36,8 +41,12 @@ class CodedTable:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def is_ordered(self, variable: int) -> bool:
+        return bool(self.ordered) and self.ordered[variable]
+
     def take(self, rows: np.ndarray) -> CodedTable:
-        return CodedTable([column[rows] for column in self.codes], self.sizes, self.values)
+        codes = [column[rows] for column in self.codes]
+        return CodedTable(codes, self.sizes, self.values, self.ordered, self.trees)
 
 
 @dataclass(frozen=True)

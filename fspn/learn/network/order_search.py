@@ -15,6 +15,7 @@ from itertools import combinations
 import numpy as np
 from numba import njit
 
+from fspn.learn.network.graded_sets import Correlations
 from fspn.learn.network.score import LocalScores
 from fspn.learn.network.width import ScoredSets, is_narrow, narrow_network
 from fspn.model.graph import Network, elimination_order, topological_order
@@ -26,6 +27,8 @@ MAX_CANDIDATES = 64
 BEST_PAIRS = 8
 PAIR_CANDIDATES = 24
 GROWTHS = 3
+GRADED_EXTRAS = 3
+BEST_SETS = 4
 LOOK_AHEAD = 6
 
 
@@ -78,6 +81,8 @@ def learn_network(
         search.run()
         if effort.everyone:
             _grow(search, strength, width)
+    if scores.graded_pays(search.best):
+        _add_graded(search, candidates, max_parents)
     return Network(tuple(search.best), tuple(topological_order(search.best)))
 
 
@@ -233,6 +238,47 @@ def _widen(search: _Search, child: int, own: tuple[int, ...], max_parents: int) 
         best = sorted(others, key=lambda v: -search.score(child, (*own, v)))[:LOOK_AHEAD]
         for pair in combinations(best, 2):
             search.score(child, (*own, *pair))
+
+
+def _add_graded(search: _Search, candidates: list[list[int]], max_parents: int) -> None:
+    """Go on with graded laws among the scores.
+
+    They are fitted to the parents chosen so far, to the sets that linear-Gaussian networks
+    propose, and to the single parents among them; larger sets grow from the chosen ones.
+    """
+    scores, codes = search.scores, Correlations(search.scores.table)
+    scores.with_graded = True
+    proposed = _proposed(codes, candidates, min(max_parents, 2), search)
+    for child, found in enumerate(proposed):
+        sets = {search.best[child], *found}
+        for key in sorted(sets | {(p,) for own in sets for p in own}):
+            search.score(child, key)
+    search.run()
+    for width in range(3, max_parents + 1):
+        for child, chosen in enumerate(search.best):
+            if len(chosen) == width - 1:
+                for extra in codes.best_extras(child, chosen, candidates[child])[:GRADED_EXTRAS]:
+                    search.score(child, (*chosen, extra))
+        search.run()
+
+
+def _proposed(
+    codes: Correlations, candidates: list[list[int]], max_parents: int, search: _Search
+) -> list[set[tuple[int, ...]]]:
+    """Per child the sets of good linear-Gaussian networks, and its best sets by themselves."""
+    limit = search.effort.pair_candidates
+    near = [_closest(codes, child, own, limit) for child, own in enumerate(candidates)]
+    sets = codes.sets(near, max_parents)
+    (rng,) = search.rng.spawn(1)
+    good = _search(sets, search.effort.restarts, rng)
+    return [
+        {parents[child] for parents in good} | set(sorted(own, key=lambda k: -own[k])[:BEST_SETS])
+        for child, own in enumerate(sets)
+    ]
+
+
+def _closest(codes: Correlations, child: int, own: list[int], limit: int) -> list[int]:
+    return sorted(sorted(own, key=lambda p: -abs(codes.matrix[child, p]))[:limit])
 
 
 def _search(

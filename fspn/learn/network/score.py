@@ -12,17 +12,20 @@ with :math:`u'` one parent fewer and :math:`B_{u'}` its smoothed rows. A parent 
 has a gain of about 0 and is refused by the price :math:`\lambda`.
 
 A second family is scored beside the table: the child as an integer combination of its parents plus
-noise of one law (:class:`fspn.model.cpt.backoff.LinearLaw`), paid for by BIC.
+noise of one law (:class:`fspn.model.cpt.backoff.LinearLaw`), paid for by BIC. A third one, the
+graded law of ordered children, costs more to fit and is scored on demand.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import lgamma, log
 
 import numpy as np
 from numba import njit
 
 from fspn.learn.network.cell_counts import MAX_PAIR_CELLS, CodedTable, ParentCells, TableCounts
+from fspn.learn.network.graded import dense_counts, fit_graded, may_be_graded
 from fspn.learn.network.laws import Laws
 
 SMALL = 8
@@ -45,6 +48,8 @@ class LocalScores:
         self._singles: dict[tuple[int, int], float] = {}
         self._binary_singles: dict[int, list[float]] = {}
         self._room = np.zeros(0, dtype=np.int64)
+        self._graded: dict[tuple[int, tuple[int, ...]], float] = {}
+        self.with_graded = False
         self.counts = TableCounts(table)
         self.laws = Laws(self.counts)
         self._marginal = [(c + 0.5) / (c.sum() + 0.5 * len(c)) for c in self.counts.single]
@@ -53,11 +58,36 @@ class LocalScores:
         ]
 
     def score(self, child: int, parents: tuple[int, ...]) -> float:
-        """The better of the table and the offset family."""
+        """The better of the table and the offset family, and of the graded one if it is in use."""
         key = (child, tuple(sorted(parents)))
         if key not in self._cache:
             self._cache[key] = self._score(child, key[1]) - self.price * len(parents)
-        return self._cache[key]
+        score = self._cache[key]
+        return max(score, self.graded_score(*key)) if self.with_graded else score
+
+    def graded_score(self, child: int, parents: tuple[int, ...]) -> float:
+        """The evidence of the graded law less the price; minus infinity where there is none."""
+        key = (child, tuple(sorted(parents)))
+        if key not in self._graded:
+            fit = None
+            if may_be_graded(self.table, *key):
+                sizes = tuple(self.table.sizes[p] for p in key[1])
+                fit = fit_graded(dense_counts(self.table, *key), sizes)
+            paid = self.price * len(parents)
+            self._graded[key] = -np.inf if fit is None else fit.evidence - paid
+        return self._graded[key]
+
+    def graded_pays(self, parents: Sequence[tuple[int, ...]]) -> bool:
+        """Whether any variable of a network has more evidence under the graded law.
+
+        A variable that may be an integer combination of its parents is not asked.
+        """
+        return any(
+            may_be_graded(self.table, child, own)
+            and self.laws.coefficients(child, own) is None
+            and self.graded_score(child, own) > self.score(child, own)
+            for child, own in enumerate(parents)
+        )
 
     def _score(self, child: int, parents: tuple[int, ...]) -> float:
         if not parents:

@@ -8,16 +8,21 @@ one of its own occurrences a cell of count n in a row of N has the probability
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fspn.learn.network.cell_counts import CodedTable
 from fspn.learn.network.counting import code_counts, count_filled
+from fspn.learn.network.graded import dense_counts, fit_graded, may_be_graded
 from fspn.learn.network.score import LocalScores
-from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw, shrink
+from fspn.learn.network.trees import Filled, fit_tree_level, may_be_tree
+from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw
+from fspn.model.cpt.rows import shrink
 
 ALPHAS = np.geomspace(0.02, 500.0, 14)
+EPSILONS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+"""Shares of what lies below a graded law."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,14 @@ def fit_cpt(
     if offset is not None:
         fits += _offset_cpts(table, child, ordered, offset, alpha)
     best = max(fits, key=lambda fit: fit.likelihood)
+    by_law = len(best.levels) == 1 and isinstance(best.levels[0], LinearLaw)
+    if may_be_graded(table, child, ordered) and not by_law:
+        fits += _graded_cpts(table, child, ordered, alpha)
+        best = max(fits, key=lambda fit: fit.likelihood)
+    sizes = tuple(table.sizes[p] for p in ordered)
+    if table.trees and not by_law and may_be_tree(table.sizes[child], sizes):
+        fits.append(_tree_cpt(table, child, ordered, alpha))
+        best = max(fits, key=lambda fit: fit.likelihood)
     return BackoffTable(base_row(table, child, alpha), best.levels), ordered
 
 
@@ -121,6 +134,39 @@ def _offset_cpts(
     alone = _Fit((offset,), float(cells.counts @ np.log(inherited)))
     strength, _, likelihood = _choose_alpha(cells, inherited, alpha)
     return [alone, _Fit((offset, _level(cells, sizes, strength)), likelihood)]
+
+
+def _graded_cpts(
+    table: CodedTable, child: int, parents: tuple[int, ...], alpha: float | None
+) -> list[_Fit]:
+    """The graded law alone, and with rows of counts on top of it."""
+    counts = dense_counts(table, child, parents)
+    fit = fit_graded(counts, tuple(table.sizes[p] for p in parents))
+    if fit is None:
+        return []
+    cells, sizes = _cells(table, child, parents)
+    own = fit.law.rows.share.reshape(counts.shape)[cells.keys, cells.codes]
+    base = _base_left_out(table, child, alpha)[cells.codes]
+    mixed = {epsilon: (1 - epsilon) * own + epsilon * base for epsilon in EPSILONS}
+    logs = {epsilon: float(cells.counts @ np.log(p)) for epsilon, p in mixed.items()}
+    epsilon = max(EPSILONS, key=lambda each: logs[each])
+    law = replace(fit.law, epsilon=epsilon)
+    strength, _, likelihood = _choose_alpha(cells, mixed[epsilon], alpha)
+    corrected = (law, _level(cells, sizes, strength))
+    return [
+        _Fit((law,), logs[epsilon] - fit.freedom),
+        _Fit(corrected, likelihood - fit.freedom),
+    ]
+
+
+def _tree_cpt(table: CodedTable, child: int, parents: tuple[int, ...], alpha: float | None) -> _Fit:
+    """A decision tree over all parents."""
+    cells, sizes = _cells(table, child, parents)
+    codes = np.column_stack(np.unravel_index(cells.keys, sizes))
+    filled = Filled(codes, cells.codes, cells.counts)
+    ordered = tuple(table.is_ordered(p) for p in parents)
+    fit = fit_tree_level(filled, sizes, ordered, _base_left_out(table, child, alpha))
+    return _Fit((fit.level,), fit.left_out)
 
 
 def _cells(

@@ -10,11 +10,13 @@ network fits, and no more, ends below what the bound allows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 import numpy as np
 
 from fspn.learn.network.score import LocalScores
+from fspn.learn.network.width_kernels import take_moves
 from fspn.model.graph import elimination_order
 
 MAX_CHECKS = 4_000
@@ -79,10 +81,54 @@ def is_narrow(parents: Sequence[tuple[int, ...]], sizes: Sequence[int], max_cell
     return elimination_order(parents, sizes, bound)[1] <= bound
 
 
+@dataclass(frozen=True)
+class _Listed:
+    """Scored sets as the compiled climb takes them.
+
+    Arguments:
+        flat: One row per set, -1 behind its last parent.
+        child_of: The variable that a set is for.
+        values: The scores.
+        place: Per variable, the row of every set.
+    """
+
+    flat: np.ndarray
+    child_of: np.ndarray
+    values: np.ndarray
+    place: list[dict[tuple[int, ...], int]]
+
+    @classmethod
+    def of(cls, sets: ScoredSets) -> _Listed:
+        width = max(1, max(len(key) for scored in sets for key in scored))
+        rows: list[tuple[int, ...]] = []
+        values: list[float] = []
+        place: list[dict[tuple[int, ...], int]] = []
+        for scored in sets:
+            keys = sorted(scored)
+            place.append({key: len(rows) + i for i, key in enumerate(keys)})
+            rows += [key + (-1,) * (width - len(key)) for key in keys]
+            values += [scored[key] for key in keys]
+        flat = np.array(rows, dtype=np.int64).reshape(len(rows), width)
+        child_of = np.repeat(np.arange(len(sets)), [len(scored) for scored in sets])
+        return cls(flat, child_of, np.array(values), place)
+
+    @property
+    def n_parents(self) -> np.ndarray:
+        return np.asarray((self.flat >= 0).sum(axis=1))
+
+    def cells(self, logs: np.ndarray) -> np.ndarray:
+        """The logarithm of the cells of every set's own table."""
+        return np.asarray(
+            logs[self.child_of] + np.where(self.flat >= 0, logs[self.flat], 0.0).sum(1)
+        )
+
+
 class _Climber:
     def __init__(self, sets: ScoredSets, scores: LocalScores, max_cells: int):
         self.sets, self.scores, self.max_cells = sets, scores, max_cells
         self.sizes = scores.table.sizes
+        self.logs = np.log(np.asarray(self.sizes, dtype=np.float64))
+        self._arrays: _Listed | None = None
 
     def score(self, child: int, own: tuple[int, ...]) -> float:
         if own not in self.sets[child]:
@@ -94,41 +140,31 @@ class _Climber:
 
     def climb(self, parents: Parents) -> Parents:
         """Take the set of the largest gain that fits, until none does."""
-        parents = list(parents)
-        checks, improved = 0, True
-        while improved and checks < MAX_CHECKS:
-            improved = False
-            for child, own in self._moves(parents):
-                if self.score(child, own) <= self.score(child, parents[child]) + 1e-9:
-                    continue
-                if _makes_cycle(parents, child, own):
-                    continue
-                before, parents[child] = parents[child], own
-                checks += 1
-                if is_narrow(parents, self.sizes, self.max_cells):
-                    improved = True
-                else:
-                    parents[child] = before
-                if checks >= MAX_CHECKS:
-                    break
-        return parents
+        for child, own in enumerate(parents):
+            self.score(child, own)
+        sets = self._listed()
+        chosen = np.array([sets.place[child][own] for child, own in enumerate(parents)])
+        bound, single = np.log([self.max_cells, SINGLE_PARENT]).tolist()
+        fits = sets.cells(self.logs) <= bound + np.where(sets.n_parents == 1, single, 0.0) + 1e-9
+        left, taken = MAX_CHECKS, 1
+        while taken and left:
+            gains = np.where(fits, sets.values - sets.values[chosen][sets.child_of], 0.0)
+            moves = np.flatnonzero(gains > 1e-9)
+            moves = moves[np.argsort(-gains[moves], kind="stable")]
+            taken, checks = take_moves(
+                moves, sets.flat, sets.child_of, sets.values, self.logs, chosen, bound, single, left
+            )
+            left -= checks
+        found = [tuple(int(p) for p in sets.flat[index] if p >= 0) for index in chosen]
+        # Costs that are equal but for rounding may be taken in another order there.
+        return found if is_narrow(found, self.sizes, self.max_cells) else self.pruned(found)
 
-    def _moves(self, parents: Parents) -> list[tuple[int, tuple[int, ...]]]:
-        """The sets that are better than the present ones, by what they gain."""
-        found = []
-        for child, scored in enumerate(self.sets):
-            now = self.score(child, parents[child])
-            for own, score in scored.items():
-                if score > now + 1e-9 and self._fits(child, own):
-                    found.append((now - score, child, own))
-        return [(child, own) for _, child, own in sorted(found)]
-
-    def _fits(self, child: int, own: tuple[int, ...]) -> bool:
-        """Whether the variable's own table is within the bound."""
-        cells = float(self.sizes[child])
-        for parent in own:
-            cells *= self.sizes[parent]
-        return cells <= self.max_cells * (SINGLE_PARENT if len(own) == 1 else 1)
+    def _listed(self) -> _Listed:
+        """The sets of all variables as arrays, made anew when there are more of them."""
+        n = sum(len(scored) for scored in self.sets)
+        if self._arrays is None or len(self._arrays.flat) != n:
+            self._arrays = _Listed.of(self.sets)
+        return self._arrays
 
     def pruned(self, parents: Parents) -> Parents:
         """Drop the cheapest edges until the network is narrow; how many is found by bisection."""
@@ -169,17 +205,3 @@ Edge = tuple[int, int]
 def _without(parents: Parents, drops: Sequence[Edge]) -> Parents:
     gone = set(drops)
     return [tuple(p for p in own if (child, p) not in gone) for child, own in enumerate(parents)]
-
-
-def _makes_cycle(parents: Parents, child: int, own: tuple[int, ...]) -> bool:
-    """Whether one of the new parents is below the child."""
-    pending, seen = list(own), set(own)
-    while pending:
-        v = pending.pop()
-        if v == child:
-            return True
-        for p in parents[v]:
-            if p not in seen:
-                seen.add(p)
-                pending.append(p)
-    return False

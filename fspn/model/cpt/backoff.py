@@ -21,26 +21,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from fspn.model.cpt.graded import GradedLaw
+from fspn.model.cpt.rows import Rows, row_keys, shrink
+from fspn.model.cpt.tree import TreeLevel
 from fspn.model.leaves.base import State
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Sparse rows: one per configuration of the first ``width`` parents that was seen.
-
-    Arguments:
-        keys: The sorted keys of the rows (see :func:`row_keys`).
-        start: Where each row begins in ``codes`` and ``share``; one more entry than rows.
-        codes: The child's codes.
-        share: :math:`S(x, u)` of each entry.
-        tail: :math:`T(u)` of each row.
-    """
-
-    keys: np.ndarray
-    start: np.ndarray
-    codes: np.ndarray
-    share: np.ndarray
-    tail: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -230,7 +214,7 @@ class LinearLaw:
         )
 
 
-BackoffLevel = CountLevel | LinearLaw
+BackoffLevel = CountLevel | LinearLaw | GradedLaw | TreeLevel
 
 
 @dataclass(frozen=True)
@@ -269,17 +253,3 @@ class BackoffTable:
     @property
     def n_parameters(self) -> int:
         return len(self.base) - 1 + sum(level.n_parameters for level in self.levels)
-
-
-def row_keys(parents: list[np.ndarray], sizes: tuple[int, ...]) -> np.ndarray:
-    """One integer per configuration: the mixed-radix number of its codes."""
-    keys = np.zeros(len(parents[0]) if parents else 1, dtype=np.int64)
-    for codes, size in zip(parents, sizes, strict=False):
-        keys = keys * size + codes
-    return keys
-
-
-def shrink(integers: np.ndarray) -> np.ndarray:
-    """Non-negative integers in the smallest type that holds them."""
-    top = int(integers.max(initial=0))
-    return integers.astype(np.min_scalar_type(top) if top < 2**32 else np.int64)

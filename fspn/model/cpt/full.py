@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fspn.model.cpt.backoff import Rows, row_keys
+from fspn.model.cpt.rows import Rows, row_keys
 from fspn.model.leaves.base import State
 
 

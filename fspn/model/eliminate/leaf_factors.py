@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fspn.model.cpt.backoff import row_keys
+from fspn.model.cpt.rows import row_keys
 from fspn.model.eliminate.buckets import check_cells
 from fspn.model.eliminate.semiring import SUM_PRODUCT, Semiring, log_sum
 from fspn.model.leaves.base import Multivariate, Univariate, log_of

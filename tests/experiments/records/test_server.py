@@ -29,7 +29,13 @@ def free_port():
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory, empty_store):
+def checkout(tmp_path_factory):
+    """The folder in which the server is started."""
+    return tmp_path_factory.mktemp("checkout")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, empty_store, checkout):
     """The server of the docs, on the loopback address and a free port."""
     folder = tmp_path_factory.mktemp("mlflow")
     (folder / "mlflow.db").write_bytes(empty_store.read_bytes())
@@ -37,7 +43,8 @@ def server(tmp_path_factory, empty_store):
     command = [sys.executable, "-m", "experiments.server", "--folder", str(folder)]
     process = subprocess.Popen(
         [*command, "--port", str(port), "--name", NAME],
-        cwd=ROOT,
+        cwd=checkout,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
         stdout=(folder / "log").open("w"),
         stderr=subprocess.STDOUT,
         start_new_session=True,
@@ -121,7 +128,18 @@ def test_secrets_are_their_owners_alone(server):
     modes = {f.name: f.stat().st_mode & 0o777 for f in server.folder.iterdir()}
     assert server.folder.stat().st_mode & 0o777 == 0o700
     assert {modes[n] for n in ("client.env", "password.secret", "key.secret")} == {0o600}
-    assert not any((ROOT / name).exists() for name in ("mlflow.db", "mlartifacts", "users.db"))
+
+
+def test_the_server_leaves_nothing_where_it_was_started(server, checkout):
+    assert ask(server.address, NAME) == 401
+    assert list(checkout.iterdir()) == []
+    assert {"mlflow.db", "users.db"} <= {f.name for f in server.folder.iterdir()}
+
+
+def test_the_server_listens_on_its_own_address_only(server):
+    """Every address in 127/8 is this machine: one that listens on all of them answers there."""
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", server.port), timeout=10)
 
 
 class Refusing(http.server.BaseHTTPRequestHandler):
@@ -176,3 +194,12 @@ def test_a_server_that_is_down_or_unnamed_is_noticed_before_any_job(
     assert message in output
     assert "Traceback" not in output
     assert not list(tmp_path.rglob("submitted"))
+
+
+def test_a_server_that_is_down_is_noticed_by_a_single_job_before_it_computes(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{free_port()}")
+    process = start(tmp_path, "tracking=server")
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert "does not answer" in output
+    assert not list(tmp_path.rglob("*.parquet"))

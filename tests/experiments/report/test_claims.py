@@ -1,5 +1,4 @@
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -229,25 +228,6 @@ def test_latency_is_judged_in_one_engine_where_it_was_measured(entries):
     found = entries(own)["fast-bn-tree"].fspn
     assert found.verdict is HOLDS
     assert "own program" in found.numbers
-
-
-@pytest.mark.parametrize(("kl", "verdict"), [(0.5, PART), (2.0, HOLDS)])
-def test_the_ranking_of_plugins_follows_the_rows(entries, kl, verdict):
-    rows = [
-        fake.row(
-            "fspn_paper",
-            lev,
-            experiment="plugins",
-            label=f"{lev}{split}",
-            kl_mean=value,
-            params=json.dumps({"split": split}),
-        )
-        for lev in ("65", "95")
-        for split, value in (("greedy", 1.0), ("kmeans_grid", kl if lev == "65" else 2.0))
-    ]
-    found = entries(rows)["plugins-best"]
-    assert found.fspn_paper.verdict is verdict
-    assert found.fspn.verdict is UNTESTED
 
 
 @pytest.mark.parametrize(("f", "verdict"), [(2.0, HOLDS), (9.0, FAILS)])

@@ -1,7 +1,12 @@
 import json
 import math
 
-from experiments.report.tables.plugins import RECIPE, plugins_table, variant_of, verdict
+from experiments.report.claims.ledger import Evidence, Verdict
+from experiments.report.claims.propositions import Checks
+from experiments.report.claims.statements import CLAIMS
+from experiments.report.numbers import Numbers
+from experiments.report.tables.loglik import LogLikelihoods
+from experiments.report.tables.plugins import RECIPE, plugins_table, standing, variant_of, verdict
 from tests.experiments.report import fake
 
 
@@ -35,5 +40,18 @@ def test_the_verdict_counts_the_datasets():
 def test_without_variants_nothing_is_judged():
     assert "cannot be judged" in plugins_table(fake.frame([row("21", 0.5)])).notes[0]
     failed = fake.row("fspn_paper", "21", experiment="plugins", status="failed", kl_mean=math.nan)
-    named = fake.frame([failed]).assign(variant=RECIPE)
-    assert "cannot be judged" in verdict(named)
+    assert "cannot be judged" in verdict(fake.frame([failed]))
+
+
+def test_the_ledger_has_the_verdict():
+    grid = {"21": 0.4, "95": 0.2}
+    rows = [row(level, kl, split="kmeans_grid") for level, kl in grid.items()]
+    rows = fake.frame([*rows, row("21", 0.5), row("95", 0.1)])
+    claim = next(claim for claim in CLAIMS if claim.id == "plug-ins")
+    numbers, table1 = Numbers({}, {}), LogLikelihoods({}, {})
+    checks = Checks(plugins=standing(rows))
+    judged = claim.test(Evidence(numbers, "fspn_paper", table1, None, checks))
+    assert judged.verdict is Verdict.IN_PART
+    assert judged.numbers == "the recipe has the lowest mean KL on 1 of 2 datasets"
+    untested = claim.test(Evidence(numbers, "fspn", table1, None, Checks()))
+    assert untested.verdict is Verdict.NOT_TESTED

@@ -15,7 +15,7 @@ from experiments.records.locks import is_held
 from experiments.records.rows import Store, collect
 from experiments.study.cluster import Cluster, JobLost, Watched, _slurm_states
 from experiments.study.config import ConfigError, ModelConfig, SearchConfig, read_job
-from experiments.study.execute import _work_or_fail
+from experiments.study.execute import _events, _work_or_fail
 from experiments.study.executors import ExecutorConfig, read_executor
 from experiments.study.ledger import Ledger, Submitted, job_key
 from experiments.study.plan import conf_dir
@@ -48,8 +48,9 @@ def ends(events):
 
 
 def test_a_failed_job_costs_no_other_and_a_finished_one_is_not_submitted_again(job):
+    """An error, also for submitit: the process of a failed job ends with another code than 0."""
     tasks = [job, replace(fragile(job, alpha=1.0, fails=True), seed=1)]
-    seen = list(local().run(_work_or_fail, tasks))
+    seen = list(_events(tasks, local()))
     ended = ends(seen)
     assert {e.task.title for e in seen if isinstance(e, Started)} == set(ended)
     assert ended["rdc_07/independent/0"].result.row.status == "ok"
@@ -138,6 +139,18 @@ def test_a_job_that_leaves_the_queue_without_a_result_is_lost(job, squeue, monke
     assert isinstance(ended.error, JobLost)
     assert "7_0 ended without a result (cancelled)" in str(ended.error)
     assert Ledger.of(job).read(job) is None
+
+
+def test_a_job_that_slurm_requeues_is_waited_for_and_another_is_named(job, monkeypatch):
+    cluster = Cluster(ExecutorConfig("slurm"), workers=1)
+    watched = Watched(job, Submitted("slurm", "7_0", str(job.results_dir)))
+    for state, may_be_lost in (("PREEMPTED", True), ("PENDING", False), ("RUNNING", False)):
+        assert cluster._ended(watched, state) is None
+        assert (watched.over_since is not None) == may_be_lost
+    monkeypatch.setattr("experiments.study.cluster.PATIENCE", 0.0)
+    assert cluster._ended(watched, "RUNNING") is None
+    assert "without a result (preempted)" in str(cluster._ended(watched, "PREEMPTED").error)
+    assert "without a result (timeout)" in str(cluster._ended(watched, "TIMEOUT").error)
 
 
 def test_a_controller_that_does_not_answer_ends_nothing(job, squeue):

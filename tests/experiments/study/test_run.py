@@ -1,11 +1,18 @@
 """The commands, as a user gives them."""
 
+import pickle
+from datetime import datetime
+
 import pytest
 
 from experiments.records.rows import collect
 from tests.experiments.tiny import OVERRIDES, finish, start
 
 NO_GRID = [o for o in OVERRIDES if not o.startswith("search.")]
+BROKEN = (
+    *("model.name=fragile", "model._target_=tests.experiments.tiny.Fragile"),
+    *("+model.fails=true", "search=none", "tracking=none"),
+)
 PLAN = "plan={stages: [{seed: [0, 1]}, {seed: [2]}], report: false}"
 
 
@@ -15,14 +22,31 @@ def test_a_sweep_of_hydra_runs_every_job_once(tmp_path):
 
 
 def test_all_failures_are_named_and_the_exit_code_tells(tmp_path):
-    broken = ("model.name=fragile", "model._target_=tests.experiments.tiny.Fragile")
-    options = ("+model.fails=true", "search=none", "tracking=none")
-    process = start(tmp_path, "seed=0,1", *broken, *options, flags=("-m",), tiny=NO_GRID)
+    process = start(tmp_path, "seed=0,1", *BROKEN, flags=("-m",), tiny=NO_GRID)
     output, _ = process.communicate(timeout=180)
     assert process.returncode != 0
     assert "2 jobs failed" in output
     assert all(f"\n  rdc_07/fragile/{seed}" in output for seed in (0, 1))
     assert "Traceback" not in output
+
+
+def test_a_study_goes_through_submitit_stage_after_stage_to_one_report(tmp_path):
+    plan = "plan={stages: [{seed: [0]}, {seed: [1]}]}"
+    where = ("study=small", "executor=submitit_local", "tracking=none")
+    output = finish(start(tmp_path, plan, *where, flags=("-m",)))
+    assert "all 2 jobs of small are recorded" in output
+    assert output.count("page: ") == 1
+    folder = tmp_path / "results" / "runs" / "small"
+    assert [kind for kind, _ in submitted(folder)] == ["success", "success"]
+    first, second = collect(tmp_path / "results").sort_values("seed").itertuples()
+    ended = (folder / f"{first.fingerprint}.parquet").stat().st_mtime
+    assert datetime.fromisoformat(second.started_at).timestamp() > ended
+
+
+def submitted(folder):
+    """What the jobs that submitit ran have left behind: how they ended, and their result."""
+    paths = sorted(folder.glob("submitit/*/*_result.pkl"))
+    return [pickle.loads(path.read_bytes()) for path in paths]
 
 
 def test_a_wrong_setting_of_a_sweep_is_found_before_anything_is_submitted(tmp_path):

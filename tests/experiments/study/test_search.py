@@ -5,7 +5,7 @@ import pytest
 
 from experiments.study.config import SearchConfig
 from experiments.study.edges import at_edge
-from experiments.study.search import SearchError, search, settings, time_limit
+from experiments.study.search import SearchError, open_grid, search, settings, time_limit
 from tests.experiments.tiny import Fragile, dataset, fragile
 
 DATA = dataset()
@@ -118,3 +118,9 @@ def test_a_search_that_ends_at_an_edge_says_so(chosen, edges):
         grid["min_rows"].remove(1)
     found = at_edge(SearchConfig(grid, {"alpha": [None, 0.1, 1.0, 10.0]}), chosen)
     assert found == edges
+
+
+def test_given_thresholds_that_contradict_each_other_leave_the_grid_to_its_check():
+    grid = {"tau_low": [0.1], "tau_high": [0.7], "alpha": [1, 2]}
+    given = {"tau_low": 0.9, "tau_high": 0.5}
+    assert open_grid(grid, given, set(given)) == {"alpha": [1, 2]}

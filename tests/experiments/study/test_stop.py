@@ -12,6 +12,7 @@ from experiments.records.rows import collect
 from experiments.study.config import ModelConfig, SearchConfig, read_job
 from experiments.study.job import run_job
 from experiments.study.plan import conf_dir
+from experiments.study.refit import search_and_refit
 from experiments.study.search import search
 from experiments.study.stop import stoppable
 from tests.experiments.tiny import OVERRIDES, Fragile, dataset, folders
@@ -36,6 +37,24 @@ class Swallowing(Stopped):
             return super().fit(table, domains, seed)
         except BaseException:
             return Fragile.fit(self, table, domains, seed)
+
+
+class Wrapping(Fragile):
+    """A model whose library puts an error of its own around the launcher's."""
+
+    def fit(self, table, domains, seed=0):
+        raise RuntimeError("could not fit") from UncompletedJobError("over")
+
+
+class OverOnFewRows(Fragile):
+    """An estimator whose launcher ends the job while it is warmed up."""
+
+    in_process, learning_seconds = True, None
+
+    def fit(self, table, domains, seed=0):
+        if len(table) < len(DATA.train):
+            raise UncompletedJobError("over")
+        return super().fit(table, domains, seed)
 
 
 class Late(Fragile):
@@ -86,6 +105,12 @@ def test_a_time_limit_during_the_warm_up_leaves_no_row(config, launcher):
     assert collect(config.results_dir).empty
 
 
+def test_a_launchers_exception_that_a_library_wraps_leaves_no_row(config):
+    with pytest.raises(RuntimeError, match="could not fit"):
+        run_job(with_model(config, Wrapping))
+    assert collect(config.results_dir).empty
+
+
 @pytest.mark.parametrize("alphas", [[1.0], [2.0]])
 def test_a_launchers_exception_is_no_failed_trial(alphas):
     def build(params):
@@ -95,6 +120,12 @@ def test_a_launchers_exception_is_no_failed_trial(alphas):
 
     with pytest.raises(UncompletedJobError):
         search(build, {"alpha": alphas}, DATA, seed=0)
+
+
+def test_a_launchers_exception_in_the_warm_up_of_an_estimator_stops_it(monkeypatch):
+    monkeypatch.setattr("experiments.study.refit.WARM_ROWS", 10)
+    with pytest.raises(UncompletedJobError):
+        search_and_refit(lambda params: OverOnFewRows(**params), {}, DATA, seed=0)
 
 
 def test_an_exit_code_of_the_launcher_is_kept():

@@ -16,6 +16,17 @@ def test_copies_of_a_column_depend_on_each_other(size: int, n_rows: int) -> None
     assert model.conditional({"a": 5}, {"b": 5}) > 0.9
 
 
+def test_values_that_another_column_tells_apart_keep_their_cells_by_default() -> None:
+    rng = np.random.default_rng(4)
+    x = rng.integers(0, 250, 5_000)
+    labels = pd.Series(x).map(lambda v: f"shop {v}")
+    model = FSPN().fit(pd.DataFrame({"a": x, "b": labels, "c": rng.integers(0, 250, 5_000)}))
+    assert [variable.size for variable in model.domain_][:2] == [250, 250]
+    assert model.domain_[2].size <= 64
+    assert model.conditional({"a": 5}, {"b": "shop 5"}) > 0.99
+    assert model.conditional({"a": 5}, {"c": 5}) == pytest.approx(np.mean(x == 5), rel=0.05)
+
+
 def test_shuffled_values_depend_on_each_other() -> None:
     rng = np.random.default_rng(1)
     x = rng.integers(0, 400, 8_000)

@@ -10,7 +10,8 @@ import pytest
 from fspn.learn.network.cell_counts import CodedTable
 from fspn.learn.network.order_search import learn_network
 from fspn.learn.network.score import LocalScores
-from fspn.learn.network.width import narrow_network
+from fspn.learn.network.width import is_narrow, narrow_network
+from fspn.learn.network.width_kernels import is_narrow_sets
 from fspn.model.graph import elimination_order, topological_order
 
 
@@ -122,3 +123,17 @@ def test_every_variable_follows_its_parents() -> None:
     parents = random_parents(30, 5)
     order = topological_order(parents)
     assert all(order.index(p) < order.index(v) for v in range(30) for p in parents[v])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_compiled_check_of_the_width_agrees_with_the_elimination_order(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(3, 14))
+    parents, sizes = random_parents(m, seed, 3), rng.integers(2, 9, m).tolist()
+    flat = np.array([own + (-1,) * (3 - len(own)) for own in parents])
+    logs, room = np.log(np.array(sizes, dtype=np.float64)), np.empty((m, m), dtype=np.int32)
+    for max_cells in (4, 30, 200, 2_000, 30_000):
+        found = is_narrow_sets(
+            flat, np.arange(m), logs, np.log(max_cells), np.log(64.0), room, np.empty(m, np.int64)
+        )
+        assert found == is_narrow(parents, sizes, max_cells)

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fspn.io.model_file import TABLES
-from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw, Rows, row_keys, shrink
+from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
 from fspn.model.cpt.full import FullTable
+from fspn.model.cpt.rows import Rows, row_keys, shrink
 from fspn.model.nodes import TableSplit, expand
 
 D = 4

@@ -62,12 +62,12 @@ class Laplace(Univariate):
 
 @dataclass(frozen=True)
 class Copies(Multivariate):
-    """All variables take the first one's law, independently; with or without a kernel form."""
+    """All variables take the first one's law, independently; in either kernel form, or none."""
 
     p: np.ndarray
     copies: int
     family: ClassVar[str] = "copies_of_this_test"
-    compiled: ClassVar[bool] = True
+    form: ClassVar[str] = "node"
 
     @classmethod
     def fit_codes(cls, codes: np.ndarray, sizes: Sequence[int], alpha: float) -> Copies:
@@ -82,7 +82,10 @@ class Copies(Multivariate):
 
     def as_node(self, scope: tuple[int, ...]) -> Node | None:
         leaves = tuple(UniLeaf(v, Categorical(self.p)) for v in scope)
-        return Product(leaves) if self.compiled else None
+        return Product(leaves) if self.form == "node" else None
+
+    def as_independent(self) -> tuple[Univariate, ...] | None:
+        return (Categorical(self.p),) * self.copies if self.form == "independent" else None
 
     @property
     def n_parameters(self) -> int:
@@ -129,18 +132,22 @@ def test_a_family_of_reals_is_learned_queried_sampled_stored_and_drawn(tmp_path)
     assert "Laplace, by hand" in (tmp_path / "model.svg").read_text()
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_a_family_of_codes_is_learned_by_name(tmp_path, monkeypatch, compiled: bool) -> None:
-    monkeypatch.setattr(Copies, "compiled", compiled)
+@pytest.mark.parametrize("form", ["node", "independent", ""])
+def test_a_family_of_codes_is_learned_by_name(tmp_path, monkeypatch, form: str) -> None:
+    monkeypatch.setattr(Copies, "form", form)
     registry.register(Copies)
     model = FSPN(preset="paper", multi_leaf="copies_of_this_test").fit(groups())
     assert isinstance(model.root_, MultiLeaf)
     assert isinstance(model.root_.dist, Copies)
-    assert (model._engine is not None) == compiled
+    assert (model._engine is not None) == bool(form)
     p = model.root_.dist.p
     assert model.probability({"a": 0, "b": (1, 2)}) == pytest.approx(p[0] * (p[1] + p[2]), 1e-12)
     model.save(tmp_path / "model.fspn")
-    assert FSPN.load(tmp_path / "model.fspn").score(groups()) == model.score(groups())
+    again = FSPN.load(tmp_path / "model.fspn")
+    assert isinstance(again.root_.dist, Copies)
+    assert again.score(groups()) == model.score(groups())
+    best, _ = model.map({"b": 1})
+    assert (best["a"], best["c"]) == (int(p.argmax()), int(p.argmax()))
 
 
 def test_a_file_of_an_unknown_family_says_what_to_do(tmp_path, monkeypatch) -> None:

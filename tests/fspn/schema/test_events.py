@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fspn.schema.events import (
-    Cell,
     CodeRange,
     Codes,
     CodeWeights,
@@ -18,6 +17,7 @@ from fspn.schema.events import (
     Interval,
     RealPoint,
     RealRange,
+    Side,
     Span,
     meet,
     narrow,
@@ -33,18 +33,18 @@ weights = st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=SIZE, max_size=SIZ
 ranges = spans.map(lambda s: CodeRange(np.array([s.lower]), np.array([s.upper])))
 
 
-def held(cell: Cell) -> set[int]:
+def held(cell: Side) -> set[int]:
     assert not isinstance(cell, Interval)
     return set(np.flatnonzero(cell.mask(SIZE)).tolist())
 
 
 @given(cells, cells)
-def test_meet_is_the_intersection(first: Cell, second: Cell) -> None:
+def test_meet_is_the_intersection(first: Side, second: Side) -> None:
     assert held(meet(first, second)) == held(first) & held(second)
 
 
 @given(ranges | weights, cells)
-def test_constraints_cut_to_a_cell(constraint: CodeRange | CodeWeights, cell: Cell) -> None:
+def test_constraints_cut_to_a_cell(constraint: CodeRange | CodeWeights, cell: Side) -> None:
     before = constraint.weights(SIZE)[0]
     after = constraint.intersect(cell)
     expected = [w if k in held(cell) else 0.0 for k, w in enumerate(before)]
@@ -90,7 +90,7 @@ class TestBatches:
             3: RealPoint(np.array([0.5, 1.5, 2.5])),
         },
     )
-    region: ClassVar[dict[int, Cell]] = {
+    region: ClassVar[dict[int, Side]] = {
         0: Span(1, 4),
         1: Codes(frozenset([0])),
         2: Interval(0.5, 2),

@@ -19,7 +19,7 @@ from fspn.model.leaves.nested import Nested
 from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, TableSplit, UniLeaf
 from fspn.schema.cells import Cells
 from fspn.schema.domain import Domain, Variable
-from fspn.schema.events import Cell, Codes, Interval, Region, Span
+from fspn.schema.events import Codes, Interval, Region, Side, Span
 from fspn.validate import ModelError, validate
 from fspn.validate.tiling import tiling_fault
 from tests.random_models import ModelMaker
@@ -59,7 +59,7 @@ def with_right(right: Node) -> Node:
     return Factorize(Product((leaf(0), leaf(2), REAL)), right)
 
 
-def halves(variable: int, first: Cell, second: Cell) -> Split:
+def halves(variable: int, first: Side, second: Side) -> Split:
     return Split(({variable: first}, {variable: second}), (multi(1), multi(1)))
 
 
