@@ -26,6 +26,7 @@ class BNDag(PomegranateFitted):
         score: "BDeu", "BIC", "AIC" or "K2".
         search: "hill_climb" or "tabu" (local search with a tabu list).
         max_parents: Most parents of one variable.
+        restarts: Further searches from random graphs; the graph of the best score is kept.
         engine: "pyagrum" or "pomegranate".
     """
 
@@ -38,6 +39,7 @@ class BNDag(PomegranateFitted):
         score: str = "BDeu",
         search: str = "hill_climb",
         max_parents: int = 2,
+        restarts: int = 0,
         engine: str = "pyagrum",
     ) -> None:
         super().__init__(alpha, prior, engine)
@@ -47,7 +49,10 @@ class BNDag(PomegranateFitted):
             raise ValueError(f"search must be one of {SEARCHES}, got {search!r}")
         if max_parents < 1:
             raise ValueError(f"max_parents must be at least 1, got {max_parents}")
+        if restarts < 0:
+            raise ValueError(f"restarts must not be negative, got {restarts}")
         self.score, self.search, self.max_parents = score, search, max_parents
+        self.restarts = restarts
 
     def _structure(self, codes: np.ndarray, seed: int) -> Parents:
         import pyagrum
@@ -58,8 +63,19 @@ class BNDag(PomegranateFitted):
         names = [f"v{i}" for i in range(codes.shape[1])]
         learner = pyagrum.BNLearner(pd.DataFrame(codes, columns=names), template)
         self._configure(learner)
+        found = [self._parents(learner, len(names))]
+        rng = np.random.default_rng(seed)
+        for _ in range(self.restarts):
+            learner.setInitialDAG(_random_dag(len(names), rng))
+            found.append(self._parents(learner, len(names)))
+        if len(found) == 1:
+            return found[0]
+        return max(found, key=lambda parents: _score(learner, names, parents))
+
+    @staticmethod
+    def _parents(learner: Any, n: int) -> Parents:
         dag = learner.learnDAG()
-        return tuple(tuple(sorted(dag.parents(i))) for i in range(codes.shape[1]))
+        return tuple(tuple(sorted(dag.parents(i))) for i in range(n))
 
     def _configure(self, learner: Any) -> None:
         learner.setNumberOfThreads(1)
@@ -71,3 +87,24 @@ class BNDag(PomegranateFitted):
         else:
             learner.useGreedyHillClimbing()
         learner.setMaxIndegree(self.max_parents)
+
+
+def _random_dag(n: int, rng: np.random.Generator) -> Any:
+    """A random tree: every variable but the first of a random order has one earlier parent."""
+    import pyagrum
+
+    dag = pyagrum.DAG()
+    for i in range(n):
+        dag.addNodeWithId(i)
+    order = rng.permutation(n)
+    for k in range(1, n):
+        dag.addArc(int(order[rng.integers(k)]), int(order[k]))
+    return dag
+
+
+def _score(learner: Any, names: list[str], parents: Parents) -> float:
+    """The score of a graph, which is the sum over its variables given their parents."""
+    return sum(
+        learner.score(name, [names[p] for p in above])
+        for name, above in zip(names, parents, strict=True)
+    )

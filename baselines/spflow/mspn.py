@@ -42,37 +42,37 @@ class SpflowModel(DensityModel):
 
     def _fit(self, codes: np.ndarray, seed: int) -> None:
         cards = self.encoder.cards
-        self._varying = np.flatnonzero(cards > 1)
-        if not len(self._varying):
+        self.varying = np.flatnonzero(cards > 1)
+        if not len(self.varying):
             raise ValueError(f"{self.name} needs a column with at least two values")
-        root = self._learn(codes[:, self._varying], cards[self._varying], seed)
-        self._evaluator = SpflowEvaluator(root)
+        self.root = self._learn(codes[:, self.varying], cards[self.varying], seed)
+        self._evaluator = SpflowEvaluator(self.root)
 
     def _log_score(self, codes: np.ndarray) -> np.ndarray:
-        return self._evaluator.log_points(codes[:, self._varying])
+        return self._evaluator.log_points(codes[:, self.varying])
 
     def _boxes(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-        return self._evaluator.boxes(first[:, self._varying], last[:, self._varying])
+        return self._evaluator.boxes(first[:, self.varying], last[:, self.varying])
 
     def expectation(self, weights: Mapping[int, np.ndarray]) -> float:
         """Columns with a single value count by their weight."""
-        position = {int(c): k for k, c in enumerate(self._varying)}
+        position = {int(c): k for k, c in enumerate(self.varying)}
         inner = {position[i]: w for i, w in weights.items() if i in position}
         fixed = [float(w[0]) for i, w in weights.items() if i not in position]
         return float(np.prod(fixed)) * self._evaluator.expectation(inner)
 
     def _table(self, target: tuple[int, ...], given: np.ndarray) -> np.ndarray:
-        position = {int(c): k for k, c in enumerate(self._varying)}
+        position = {int(c): k for k, c in enumerate(self.varying)}
         inner = tuple(position[i] for i in target if i in position)
-        joint = self._evaluator.table(inner, given[self._varying])
+        joint = self._evaluator.table(inner, given[self.varying])
         total = joint.sum()
         if not total > 0:
             raise ImpossibleEvidence(f"{self.name}: the evidence has probability zero")
         return (joint / total).reshape(self.encoder.cards[list(target)])
 
     def _conditional(self, asked: np.ndarray, given: np.ndarray) -> np.ndarray:
-        joint = np.where(asked == FREE, given, asked)[:, self._varying]
-        both = np.concatenate([joint, given[:, self._varying]])
+        joint = np.where(asked == FREE, given, asked)[:, self.varying]
+        both = np.concatenate([joint, given[:, self.varying]])
         part, whole = np.split(self._evaluator.points(both), 2)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(whole > 0, part / whole, np.nan)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
@@ -10,13 +12,15 @@ import pandas as pd
 
 from baselines.base import DensityModel, UnsupportedQuery
 from baselines.estimators.base import Estimator
+from baselines.same_engine import in_our_engine
 from experiments.measures.divergence import KLConfig, kl_divergence, log_likelihood
 from experiments.measures.q_error import evaluate_counts
-from experiments.measures.timing import TimingConfig, measure, one_thread
+from experiments.measures.timing import Latency, TimingConfig, measure, one_thread
 from experiments.records.locks import Machine
 from experiments.records.rows import ResultRow
-from experiments.types import Dataset
+from experiments.types import Dataset, Workload
 
+log = logging.getLogger(__name__)
 Measured = tuple[ResultRow, pd.DataFrame]
 
 
@@ -81,15 +85,33 @@ def _latency(
     if dataset.workload is None:
         return row, queries
     found = measure(model, dataset.workload, config)
+    ours = _same_engine(model, dataset.workload, config, found)
     row = replace(
         row,
         latency_single_ms=found.single_ms,
         latency_single_iqr_ms=found.single_iqr_ms,
         latency_batch_ms=found.batch_ms,
         latency_batch_iqr_ms=found.batch_iqr_ms,
+        engine_ms=ours.single_ms if ours is not None else math.nan,
+        engine_batch_ms=ours.batch_ms if ours is not None else math.nan,
         n_queries=len(dataset.workload),
     )
-    return row, queries.assign(latency_ms=found.queries_ms)
+    queries = queries.assign(latency_ms=found.queries_ms)
+    return row, queries if ours is None else queries.assign(engine_ms=ours.queries_ms)
+
+
+def _same_engine(
+    model: DensityModel, workload: Workload, config: TimingConfig, own: Latency
+) -> Latency | None:
+    """Latency in our engine: the model's own where it answers there, else of its conversion."""
+    try:
+        converted = in_our_engine(model)
+        if converted is None or converted is model:
+            return own if converted is model else None
+        return measure(converted, workload, config)
+    except (MemoryError, ValueError) as error:
+        log.warning("%s is not answered by our engine: %s", model.name, error)
+        return None
 
 
 def _try(step: Callable[[], Measured], before: Measured) -> Measured:

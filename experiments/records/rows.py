@@ -30,9 +30,11 @@ class ResultRow:
     """What one job (dataset x model x seed) measured. A missing measure is NaN.
 
     Times are in the unit that the name says; `latency_batch_ms` is per query of a batch;
+    `latency_*` are of the model's own program, `engine_*` of ours on the converted model;
     `kl_*` are nats; `q_*` are quantiles of q-errors of row counts; `*_ll` are mean
     log-likelihoods per row; `label` tells the jobs of one experiment apart (dataset/model/seed
     and the settings that were swept beyond these);
+    `at_edge` lists the hyper-parameters that the search left at an edge of its grid;
     `compiled_bytes` is the form that answers queries, `size_bytes` the model itself; `n_factorize`
     and `n_multi_leaves` are the paper's f and l; `node_type` is the processor and its number of
     cores: times of different types do not compare.
@@ -67,6 +69,8 @@ class ResultRow:
     latency_single_iqr_ms: float = NAN
     latency_batch_ms: float = NAN
     latency_batch_iqr_ms: float = NAN
+    engine_ms: float = NAN
+    engine_batch_ms: float = NAN
     n_nodes: float = NAN
     n_parameters: float = NAN
     size_bytes: float = NAN
@@ -85,6 +89,7 @@ class ResultRow:
     tau_low: float = NAN
     tau_high: float = NAN
     params: str = "{}"
+    at_edge: str = ""
     code_version: str = ""
     commit: str = ""
     dataset_digest: str = ""

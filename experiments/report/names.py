@@ -8,11 +8,12 @@ LEVELS = (0.07, 0.21, 0.37, 0.65, 0.83, 0.95)
 SUBJECTS = ("fspn", "fspn_paper")
 PUBLISHED = ("mspn", "spn_btb", "spgm", "bn_dag", "bn_tree", "fspn")
 OPPONENTS = PUBLISHED[:-1]
-RERUN = ("mspn", "spn_btb", "spgm", "bn_dag", "bn_tree", "fspn", "fspn_paper")
+LAWS = "fspn_laws"
+RERUN = ("mspn", "spn_btb", "spgm", "bn_dag", "bn_tree", "fspn", LAWS, "fspn_paper")
 FLOOR, CEILING = "true_dag", "independent"
 ORDER = (
     *("mspn", "mspn_stock", "spn_bt", "spn_btb", "spgm"),
-    *("bn_dag", "bn_tree", "fspn", "fspn_paper"),
+    *("bn_dag", "bn_tree", "fspn", LAWS, "fspn_paper"),
 )
 PAPER_NAMES = {
     "MSPN": "mspn",
@@ -23,6 +24,7 @@ PAPER_NAMES = {
     "FSPN": "fspn",
 }
 LABELS = {ours: paper for paper, ours in PAPER_NAMES.items()} | {
+    LAWS: "FSPN with integer-linear laws",
     "fspn_paper": "FSPN (paper's recipe)",
     "mspn_stock": "MSPN (stock SPFlow)",
     "fspn_ensemble": "FSPN ensemble",
@@ -70,6 +72,14 @@ MEASURES = {
             "latency", "latency_single_ms", 1.0, "inference_ms", "Inference Time (ms)", "latency"
         ),
         Measure(
+            "engine",
+            "engine_ms",
+            1.0,
+            "",
+            "Inference Time, one engine (ms)",
+            "latency, same engine",
+        ),
+        Measure(
             "latency_batch",
             "latency_batch_ms",
             1.0,
@@ -84,7 +94,7 @@ MEASURES = {
         ),
     )
 }
-TIMES = frozenset({"latency", "latency_batch", "train"})
+TIMES = frozenset({"latency", "engine", "latency_batch", "train"})
 """Measures that compare only when they were taken on machines of one type."""
 
 

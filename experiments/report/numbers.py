@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from experiments.report.names import COMPILED, LEVELS, MEASURES, PAPER_NAMES, TIMES, Measure
-from experiments.report.statistics import Comparison, compare
+from experiments.report.statistics import Comparison, compare, mean_interval
 
 Key = tuple[float, str, str]
-PER_QUERY = {"kl": "kl", "latency": "latency_ms"}
+PER_QUERY = {"kl": "kl", "latency": "latency_ms", "engine": "engine_ms"}
 """Measures that are recorded query by query, and their columns."""
 
 
@@ -62,6 +63,7 @@ class Numbers:
     cells: Mapping[Key, Spread]
     rdc: Mapping[float, float]
     queries: Mapping[Key, Mapping[int, np.ndarray]] = field(default_factory=dict)
+    _resampled: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def levels(self) -> list[float]:
@@ -97,12 +99,32 @@ class Numbers:
         cells = [self.get(level, model, measure) for model in (other, subject)]
         return len({node for cell in cells if cell is not None for node in cell.nodes}) < 2
 
+    def interval(self, level: float, model: str, measure: str) -> tuple[float, float] | None:
+        """The 95% interval of a mean over draws and queries, else the range over draws.
+
+        None where there is a single number.
+        """
+        draws = list(self.queries.get((level, model, measure), {}).values())
+        if draws and all(np.isfinite(values).all() for values in draws):
+            key = (level, model, measure)
+            if key not in self._resampled:
+                self._resampled[key] = mean_interval(draws)
+            low, high = self._resampled[key]
+            return low, high
+        cell = self.get(level, model, measure)
+        return None if cell is None or len(cell.values) < 2 else (cell.low, cell.high)
+
     def compare(self, level: float, other: str, subject: str, measure: str) -> Comparison | None:
         """The ratio with its interval, over the draws whose queries both models answered."""
-        a = self.queries.get((level, other, measure), {})
-        b = self.queries.get((level, subject, measure), {})
-        shared = [seed for seed in sorted(a) if seed in b and len(a[seed]) == len(b[seed])]
-        return compare([(a[seed], b[seed]) for seed in shared]) if shared else None
+        key = (level, other, subject, measure)
+        if key not in self._resampled:
+            a = self.queries.get((level, other, measure), {})
+            b = self.queries.get((level, subject, measure), {})
+            shared = [seed for seed in sorted(a) if seed in b and len(a[seed]) == len(b[seed])]
+            found = compare([(a[seed], b[seed]) for seed in shared]) if shared else None
+            self._resampled[key] = found
+        result: Comparison | None = self._resampled[key]
+        return result
 
 
 def ours(rows: pd.DataFrame, queries: pd.DataFrame | None = None) -> Numbers:
@@ -112,7 +134,7 @@ def ours(rows: pd.DataFrame, queries: pd.DataFrame | None = None) -> Numbers:
         rows: the rows.
         queries: values of single queries of these and other rows, where there are any.
     """
-    cells: dict[Key, dict[int, float]] = {}
+    cells: dict[Key, dict[int, list[float]]] = {}
     marked: set[Key] = set()
     nodes: dict[Key, set[str]] = {}
     rdc: dict[float, list[float]] = {}
@@ -126,13 +148,17 @@ def ours(rows: pd.DataFrame, queries: pd.DataFrame | None = None) -> Numbers:
             if row["status"] != "failed" and np.isfinite(row[measure.column]):
                 key = (level, str(row["model"]), measure.key)
                 value = float(row[measure.column]) * measure.scale
-                cells.setdefault(key, {})[int(row["seed"])] = value
+                cells.setdefault(key, {}).setdefault(int(row["seed"]), []).append(value)
                 if row["other_code"]:
                     marked.add(key)
                 if measure.key in TIMES:
                     nodes.setdefault(key, set()).add(str(row.get("node_type", "")))
     spreads = {
-        key: Spread(values, key in marked, frozenset(nodes.get(key, ())))
+        key: Spread(
+            {seed: float(np.mean(fits)) for seed, fits in values.items()},
+            key in marked,
+            frozenset(nodes.get(key, ())),
+        )
         for key, values in cells.items()
     }
     levels = {level: float(np.mean(x)) for level, x in rdc.items()}
@@ -140,23 +166,25 @@ def ours(rows: pd.DataFrame, queries: pd.DataFrame | None = None) -> Numbers:
 
 
 def _by_query(rows: pd.DataFrame, queries: pd.DataFrame) -> dict[Key, dict[int, np.ndarray]]:
-    """The values of single queries of the given rows, in the order of the workload."""
+    """The values of single queries of the given rows, in the order of the workload.
+
+    Several fits to one draw count as their mean.
+    """
     found: dict[Key, dict[int, np.ndarray]] = {}
     parts = dict(tuple(queries.groupby(["experiment", "dataset", "model", "seed"], sort=False)))
     jobs = rows[rows["status"] != "failed"]
-    levels = {
-        (row["experiment"], row["dataset"], row["model"], row["seed"]): row["target_rdc"]
-        for row in jobs.to_dict("records")
-    }
-    for job, target in levels.items():
+    names = ["experiment", "dataset", "model", "seed"]
+    groups: dict[tuple[Any, ...], pd.DataFrame] = dict(tuple(jobs.groupby(names, sort=False)))
+    for job, fits in groups.items():
+        target = float(fits["target_rdc"].iloc[0])
         level, model, seed = nearest_level(target), str(job[2]), int(job[3])
         part = parts.get(job)
-        if level is None or part is None:
+        if level is None or part is None or len(part) % len(fits):
             continue
         for measure, column in PER_QUERY.items():
             if column in part:
-                values = part[column].to_numpy(dtype=np.float64)
-                found.setdefault((level, model, measure), {})[seed] = values
+                values = part[column].to_numpy(dtype=np.float64).reshape(len(fits), -1)
+                found.setdefault((level, model, measure), {})[seed] = values.mean(axis=0)
     return found
 
 

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import yaml
 
 from experiments.records.fingerprint import code_version
 from experiments.records.rows import DTYPES, ResultRow, collect, collect_queries
+from experiments.report.names import LAWS
 from experiments.study.plan import conf_dir
 
-# Studies that can be the main one; `reproduce` first, as all its jobs are measured in one go.
+# Studies that can be the main one; `reproduce` first, as all its jobs are measured in one go,
+# unless `draws` has everything that it has, on more draws.
+DRAWS = "draws"
 MAIN_STUDIES = ("reproduce", "reference", "smoke", "single")
 # Studies that add a section of their own and never are the main one.
 SUPPLEMENTS = frozenset(
     {"thresholds", "plugins", "smooth", "nodes", "table1", "ablation", "propositions", "tables"}
+    | {"costs", "hidden", "node_kinds"}
 )
+COMPARED = frozenset({*MAIN_STUDIES, DRAWS, "smooth", "hidden"})
+"""Studies in which models compete, so that FSPN with and without laws are two models."""
 NEEDED = ("dataset", "model")
 
 
@@ -67,6 +75,7 @@ def load_rows(results_dir: Path, file: Path | None = None, study: str | None = N
     the jobs that were not run here.
     """
     table = _read_file(file) if file is not None else _read_folder(results_dir)
+    table = laws_apart(table)
     table = table.drop_duplicates(["experiment", "label"], keep="last")
     table["other_code"] = [
         _is_other(model, version)
@@ -86,13 +95,42 @@ def _read_queries(results_dir: Path, file: Path | None, rows: pd.DataFrame) -> p
     path = folder / "queries.csv"
     if not path.is_file():
         return own
-    kept = pd.read_csv(path)
+    kept = _renamed(pd.read_csv(path), rows)
+    own = _renamed(own, rows)
     if own.empty:
         return kept
     job = ["experiment", "dataset", "model", "seed"]
     here = set(own[job].itertuples(index=False, name=None))
     new = [key not in here for key in kept[job].itertuples(index=False, name=None)]
     return pd.concat([own, kept[new]], ignore_index=True)
+
+
+def laws_apart(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows in which `fspn` was learned with integer-linear laws, as the model `fspn_laws`.
+
+    The generator of the sparse family is such a law, so what is called FSPN has none.
+    """
+    mine = (table["model"] == "fspn") & table["experiment"].isin(COMPARED)
+    laws = [bool(json.loads(params or "{}").get("offsets")) for params in table["params"]]
+    found = mine & np.array(laws, dtype=bool)
+    labels = table["label"].str.replace("/fspn/", f"/{LAWS}/", regex=False)
+    return table.assign(
+        model=table["model"].mask(found, LAWS), label=table["label"].mask(found, labels)
+    )
+
+
+def _renamed(queries: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Queries of a model that its rows call by another name (`laws_apart`)."""
+    if queries.empty:
+        return queries
+    job = ["experiment", "dataset", "seed"]
+    known = {(*key, m) for *key, m in rows[[*job, "model"]].itertuples(index=False, name=None)}
+    keys = list(queries[job].itertuples(index=False, name=None))
+    moved = [
+        m == "fspn" and (*key, m) not in known and (*key, LAWS) in known
+        for key, m in zip(keys, queries["model"], strict=True)
+    ]
+    return queries.assign(model=queries["model"].mask(pd.Series(moved, index=queries.index), LAWS))
 
 
 def with_nodes(table: pd.DataFrame) -> pd.DataFrame:
@@ -149,8 +187,20 @@ def _main_study(table: pd.DataFrame, wanted: str | None) -> str:
         raise RowsError(f"no rows of experiment {wanted!r}; there are: {known}")
     if wanted is not None and wanted not in SUPPLEMENTS:
         return wanted
-    others = sorted(present - SUPPLEMENTS)
+    if _covers(table, DRAWS, MAIN_STUDIES[0]):
+        return DRAWS
+    others = sorted(present - SUPPLEMENTS - {DRAWS})
     return next((name for name in (*MAIN_STUDIES, *others) if name in present), "")
+
+
+def _covers(table: pd.DataFrame, study: str, other: str) -> bool:
+    """Whether a study has a finished row of every model on every dataset of another."""
+    done = table[table["status"] != "failed"]
+    found, needed = (
+        set(done.loc[done["experiment"] == name, ["dataset", "model"]].itertuples(index=False))
+        for name in (study, other)
+    )
+    return bool(found) and needed <= found
 
 
 def _is_other(model: str, version: str) -> bool:

@@ -74,6 +74,17 @@ def _slot(values: Sequence[np.ndarray], rounds: int, rng: np.random.Generator) -
     return means
 
 
+def mean_interval(
+    draws: Sequence[np.ndarray], rounds: int = ROUNDS, seed: int = 0
+) -> tuple[float, float]:
+    """The 95% interval of one model's mean by the same two-stage resampling."""
+    values = [np.stack([draw, draw]) for draw in draws]
+    rng = np.random.default_rng(seed)
+    means = sum(_slot(values, rounds, rng)[0] for _ in values) / len(values)
+    low, high = np.quantile(means, [LEVEL / 2, 1 - LEVEL / 2])
+    return float(low), float(high)
+
+
 def holm(p_values: Sequence[float]) -> np.ndarray:
     r"""Holm's adjusted p-values, :math:`\max_{j \le i} (m - j) \, p_{(j)}`, at most 1."""
     p = np.asarray(p_values, dtype=np.float64)

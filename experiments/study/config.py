@@ -25,6 +25,7 @@ INF = math.inf
 # Closed ranges of numbers that mean the same wherever they occur.
 RANGES: Mapping[str, tuple[float, float]] = {
     "seed": (0, 2**32 - 1),
+    "fit_seed": (0, 2**32 - 1),
     "kl.few_cells": (0, INF),
     "kl.max_cells": (1, INF),
     "kl.max_support": (1, INF),
@@ -74,13 +75,19 @@ class SearchConfig:
     Arguments:
         grid: values to try for each hyper-parameter; empty = the model's own setting only.
         max_settings: try at most this many settings, spread evenly over the grid.
+        then: further values, tried once the grid has chosen, with what it chose held fixed: two
+            short searches where their product would be a long one.
         like: take the setting that this model's search chose on the same dataset and seed.
+        frozen: search nothing; take the setting that this model's search chose on draw 0 of the
+            same dataset, in the first of these studies that has it.
         limit_seconds: time limit of one fit.
     """
 
     grid: dict[str, list[Any]] = field(default_factory=dict)
+    then: dict[str, list[Any]] = field(default_factory=dict)
     max_settings: int | None = None
     like: str | None = None
+    frozen: tuple[str, ...] = ()
     limit_seconds: float | None = None
 
 
@@ -96,6 +103,7 @@ class JobConfig:
     kl: KLConfig
     timing: TimingConfig
     seed: int
+    fit_seed: int | None
     force: bool
     results_dir: Path
     cache_dir: Path
@@ -117,12 +125,17 @@ class JobConfig:
         return "/".join([self._name, *([self.swept] if self.swept else [])])
 
     @property
+    def random_state(self) -> int:
+        """The seed of the fit: that of the dataset unless another is given."""
+        return self.seed if self.fit_seed is None else self.fit_seed
+
+    @property
     def _name(self) -> str:
         return f"{self.dataset['name']}/{self.model.name}/{self.seed}"
 
     def what_matters(self) -> dict[str, Any]:
         """The settings that the result depends on (the dataset is told by its digest)."""
-        matters = {"workload", "model", "search", "kl", "timing", "seed"}
+        matters = {"workload", "model", "search", "kl", "timing", "seed", "fit_seed"}
         return {k: v for k, v in asdict(self).items() if k in matters}
 
 
@@ -166,10 +179,16 @@ def read_job(
         dataset=values["dataset"],
         workload=values["workload"],
         model=model,
-        search=replace(search, grid=open_grid(search.grid, model.params, fixed)),
+        search=replace(
+            search,
+            frozen=tuple(search.frozen),
+            grid=open_grid(search.grid, model.params, fixed),
+            then=open_grid(search.then, model.params, fixed),
+        ),
         kl=_read_node(KLConfig, values, "kl"),
         timing=_read_node(TimingConfig, values, "timing"),
         seed=values["seed"],
+        fit_seed=values.get("fit_seed"),
         force=values["force"],
         results_dir=Path(values["results_dir"]),
         cache_dir=Path(values["cache_dir"]),
@@ -213,6 +232,7 @@ def read_plan(config: DictConfig | Mapping[str, Any]) -> PlanConfig | None:
 def _check(job: JobConfig) -> None:
     _require(type(job.force) is bool, "force", job.force, "true or false")
     _in_range("seed", job.seed)
+    _in_range("fit_seed", job.fit_seed)
     for node in ("kl", "timing", "search"):
         for key, value in asdict(getattr(job, node)).items():
             _in_range(f"{node}.{key}", value)
@@ -228,17 +248,19 @@ def _check_model(model: ModelConfig, search: SearchConfig) -> None:
     """The hyper-parameters exist, and every setting of the grid can be built."""
     known = set(inspect.signature(get_class(model.target)).parameters)
     _known(model.params, known, "model.")
-    _known(search.grid, known, "search.grid.")
-    for key, choices in search.grid.items():
-        name = f"search.grid.{key}"
-        _require(isinstance(choices, list) and bool(choices), name, choices, "a list of values")
-        for value in choices:
-            _in_range(f"model.{key}", value, shown=name)
+    for part in ("grid", "then"):
+        tried: dict[str, list[Any]] = getattr(search, part)
+        _known(tried, known, f"search.{part}.")
+        for key, choices in tried.items():
+            name = f"search.{part}.{key}"
+            _require(isinstance(choices, list) and bool(choices), name, choices, "a list of values")
+            for value in choices:
+                _in_range(f"model.{key}", value, shown=name)
     for key, value in model.params.items():
         _in_range(f"model.{key}", value)
     grid = settings(search.grid)
     _require(bool(grid), "search.grid", search.grid, "such that tau_low <= tau_high somewhere")
-    for params in grid:
+    for params in (*grid, *settings(search.then)):
         _check_setting(model, params)
 
 

@@ -23,10 +23,12 @@ from experiments.records import tracking
 from experiments.records.fingerprint import code_version, commit, data_digest, fingerprint
 from experiments.records.journal import Recorder
 from experiments.records.locks import Machine, Untimed, locked
-from experiments.records.rows import ResultRow, Store, collect, disk_full_is_clear
-from experiments.study.config import ConfigError, JobConfig
+from experiments.records.rows import ResultRow, Store, disk_full_is_clear
+from experiments.study.config import JobConfig
+from experiments.study.edges import at_edge
+from experiments.study.frozen import with_settings
 from experiments.study.refit import check_kind, search_and_refit
-from experiments.study.search import SearchResult, Trial, open_grid, search
+from experiments.study.search import SearchResult, Trial, search
 from experiments.study.stop import Stop, stoppable, stops_the_job
 from experiments.types import Dataset
 
@@ -59,7 +61,7 @@ def _run_unless_finished(config: JobConfig, stop: Stop) -> Outcome:
     if dataset.workload is None and dataset.counting is None:
         machine = Untimed(machine.folder, machine.who)
     check_kind(config, dataset)
-    config = _like_another(config, dataset)
+    config = with_settings(config, dataset)
     row = _blank_row(config, dataset)
     with locked(store.lock(row.fingerprint)):
         done = None if config.force else store.finished(row.fingerprint)
@@ -89,7 +91,8 @@ def _run(
                 config.model.build,
                 config.search.grid,
                 dataset,
-                config.seed,
+                config.random_state,
+                then=config.search.then,
                 max_settings=config.search.max_settings,
                 limit_seconds=config.search.limit_seconds,
                 turn=machine.working,
@@ -191,6 +194,7 @@ def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> Resu
         tau_low=_number(fitted.get("tau_low")),
         tau_high=_number(fitted.get("tau_high")),
         params=json.dumps(params, sort_keys=True, default=str),
+        at_edge=" ".join(at_edge(config.search, found.best.params)),
     )
 
 
@@ -215,29 +219,6 @@ def _blank_row(config: JobConfig, dataset: Dataset) -> ResultRow:
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         command=config.command,
     )
-
-
-def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
-    """Add to the grid what the model `search.like` chose here, as far as both have it."""
-    if config.search.like is None:
-        return config
-    rows = collect(config.results_dir)
-    same = (
-        (rows["model"] == config.search.like)
-        & (rows["dataset_digest"] == dataset.digest)
-        & (rows["seed"] == config.seed)
-        & (rows["status"] == "ok")
-    )
-    if not same.any():
-        raise ConfigError(
-            f"search.like is {config.search.like!r} but that model has no result for "
-            f"{dataset.name}, seed {config.seed}: run model={config.search.like} first"
-        )
-    last = rows[same].sort_values("started_at").iloc[-1]
-    chosen: dict[str, Any] = {**json.loads(last["params"]), "size_bytes": int(last["size_bytes"])}
-    shared = {k: [v] for k, v in chosen.items() if k in config.model.params}
-    grid = open_grid(shared | config.search.grid, config.model.params, config.fixed)
-    return replace(config, search=replace(config.search, grid=grid))
 
 
 def _model_node(config: JobConfig) -> dict[str, Any]:

@@ -91,6 +91,7 @@ def open_grid(
 class SearchOptions(TypedDict, total=False):
     """The keywords of `search`, described there."""
 
+    then: Mapping[str, Sequence[Any]] | None
     max_settings: int | None
     limit_seconds: float | None
     turn: Callable[[], Any]
@@ -103,6 +104,7 @@ def search(
     dataset: Dataset,
     seed: int,
     *,
+    then: Mapping[str, Sequence[Any]] | None = None,
     max_settings: int | None = None,
     limit_seconds: float | None = None,
     turn: Callable[[], Any] = nullcontext,
@@ -115,7 +117,8 @@ def search(
         grid: values to try for each hyper-parameter; empty for the model's own setting.
         dataset: fitted on `train`, compared on `valid`.
         seed: seed of every fit.
-        max_settings: try at most this many, spread evenly over the grid.
+        then: values to try afterwards, with the grid's best setting held fixed.
+        max_settings: try at most this many of each, spread evenly over the grid.
         limit_seconds: time limit of one fit.
         turn: context in which each trial computes (a lock on the machine's cores).
         report: called with each trial as it ends.
@@ -124,13 +127,20 @@ def search(
         _warm_up(build, dataset, seed)
     best: tuple[Trial, DensityModel] | None = None
     trials: list[Trial] = []
-    for number, params in enumerate(_spread(settings(grid), max_settings)):
-        with turn(), one_thread():
-            trial, model = _try(build, number, params, dataset, seed, limit_seconds)
-        trials.append(trial)
-        report(trial)
-        if model is not None and (best is None or _better(trial, best[0])):
-            best = trial, model
+    for part in (grid, then) if then else (grid,):
+        chosen = best[0].params if best is not None else {}
+        for params in _spread(settings(part), max_settings):
+            setting = chosen | params
+            if any(trial.params == setting for trial in trials):
+                continue
+            with turn(), one_thread():
+                trial, model = _try(build, len(trials), setting, dataset, seed, limit_seconds)
+            trials.append(trial)
+            report(trial)
+            if model is not None and (best is None or _better(trial, best[0])):
+                best = trial, model
+        if best is None:
+            break
     if best is None:
         raise _all_failed(trials)
     return SearchResult(best[1], best[0], tuple(trials))

@@ -7,8 +7,10 @@ result of a function of the numbers, never typed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+
+import pandas as pd
 
 from experiments.report.claims.propositions import Checks
 from experiments.report.figures.scaling import PowerFit
@@ -23,7 +25,7 @@ class Verdict(Enum):
     HOLDS = "holds"
     IN_PART = "holds in part"
     FAILS = "does not hold"
-    NOT_TESTED = "not tested"
+    NOT_TESTED = "no evidence yet"
 
 
 @dataclass(frozen=True)
@@ -55,15 +57,31 @@ class Evidence:
         numbers: of the synthetic study.
         subject: the model that is called FSPN in it.
         table1: test log-likelihoods of that model beside the published ones.
-        scaling: query time over node count of that model.
+        scaling: query time over node count of that model, one fit per source of points.
         checks: results of the checks of Propositions 1 and 3.
+        rows: all recorded rows, of every study; none for the paper.
     """
 
     numbers: Numbers
     subject: str
     table1: LogLikelihoods
-    scaling: PowerFit | None
+    scaling: tuple[PowerFit, ...]
     checks: Checks
+    rows: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    def of(self, experiment: str) -> pd.DataFrame:
+        """The finished rows of an experiment."""
+        if self.rows.empty:
+            return self.rows
+        return self.rows[(self.rows["experiment"] == experiment) & (self.rows["status"] == "ok")]
+
+    def measured_by(self, measure: str) -> str:
+        """What a statement about `measure` is judged by: a latency by models in one engine.
+
+        Where no such time of FSPN is there, as in the paper, by each model's own program.
+        """
+        timed = any((x, self.subject, "engine") in self.numbers.cells for x in self.numbers.levels)
+        return "engine" if measure == "latency" and timed else measure
 
 
 Test = Callable[[Evidence], Finding]

@@ -1,4 +1,4 @@
-"""The paper's Figures 2 and 5 with our values over the published ones."""
+"""The paper's Figures 2 and 5: our values, and the published ones in panels of their own."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from experiments.report.names import (
     CEILING,
     COMPILED,
     FLOOR,
+    LAWS,
     MEASURES,
     PUBLISHED,
     RERUN,
@@ -23,8 +24,10 @@ from experiments.report.names import (
 from experiments.report.numbers import Numbers
 
 HOW = (
-    "Solid: this run, mean over seeds, bars from the smallest to the largest seed. "
-    "Thin dashed: the paper's published values (SPN-BTB and SPGM are published only). "
+    'Panels headed "this run": mean over draws of the dataset; bars are 95% bootstrap intervals '
+    "over draws and queries, or from the lowest to the highest draw where queries are not "
+    "recorded; no bar: a single number. A line is broken where nothing was measured. "
+    'Panels headed "paper": its published values, on other data that were never published. '
 )
 LIMITS = {
     "kl": (8e-5, 0.2),
@@ -37,16 +40,25 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Shape:
-    """How the two panels and the legend are laid out."""
+    """How the panels and the legend are laid out.
+
+    Arguments:
+        rows: of panels, the paper's among them.
+        columns: of panels.
+        order: the places of our two panels, then of the paper's two.
+        size: in inches.
+        legend_columns: of the legend.
+    """
 
     rows: int
     columns: int
+    order: tuple[int, int, int, int]
     size: tuple[float, float]
     legend_columns: int
 
 
-WIDE = Shape(1, 2, (7.4, 2.95), 4)
-NARROW = Shape(2, 1, (3.7, 5.4), 2)
+WIDE = Shape(2, 2, (0, 1, 2, 3), (7.4, 5.3), 4)
+NARROW = Shape(4, 1, (0, 2, 1, 3), (3.7, 9.8), 2)
 
 
 def figure2(ours: Numbers, paper: Numbers, folder: Path, suffix: str = "") -> Picture:
@@ -112,22 +124,37 @@ def _figure(ours: Numbers, paper: Numbers, measures: tuple[str, str], shape: Sha
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(shape.rows, shape.columns, figsize=shape.size)
-    for axis, measure in zip(axes, measures, strict=True):
-        _draw(axis, ours, paper, measure)
+    places = [axes.flat[place] for place in shape.order]
+    for axis, measure in zip(places[:2], measures, strict=True):
+        _draw(axis, ours, measure)
+    for axis, measure in zip(places[2:], measures, strict=True):
+        _draw_paper(axis, ours, paper, measure)
     figure.tight_layout(w_pad=2.0, h_pad=1.5)
     _legend(figure, ours, paper, shape)
     return figure
 
 
-def _draw(axis: Any, ours: Numbers, paper: Numbers, measure: str) -> None:
-    for model in PUBLISHED:
-        _draw_published(axis, paper, model, measure)
+def _draw(axis: Any, ours: Numbers, measure: str) -> None:
     for model in (FLOOR, CEILING):
         _draw_line(axis, ours, model, measure)
     for model in in_order(ours.models - {FLOOR, CEILING}):
         _draw_ours(axis, ours, model, measure)
         if measure == "size":
             _draw_compiled(axis, ours, model)
+    _dress(axis, ours, measure, "this run")
+
+
+def _draw_paper(axis: Any, ours: Numbers, paper: Numbers, measure: str) -> None:
+    """The published values at the scale of ours; an empty panel where the paper has none."""
+    for model in PUBLISHED:
+        _draw_published(axis, paper, model, measure)
+    axis.set_facecolor("#f7f5ef")
+    nothing = not MEASURES[measure].paper
+    _dress(axis, ours, measure, "paper: not measured" if nothing else "paper")
+
+
+def _dress(axis: Any, ours: Numbers, measure: str, title: str) -> None:
+    axis.set_title(title, fontsize=9, loc="left")
     axis.set_yscale("log")
     axis.set_xlim(0, 1)
     axis.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
@@ -144,13 +171,12 @@ def _draw_published(axis: Any, paper: Numbers, model: str, measure: str) -> None
         x,
         y,
         linestyle=(0, (4, 2.5)),
-        linewidth=0.8,
+        linewidth=1.1,
         color=style.color,
         marker=style.marker,
-        markersize=style.size * 0.6,
+        markersize=style.size * 0.8,
         markerfacecolor="white" if style.marker != "+" else style.color,
         markeredgewidth=0.7,
-        alpha=0.75,
         zorder=2,
     )
 
@@ -198,15 +224,19 @@ def _draw_compiled(axis: Any, ours: Numbers, model: str) -> None:
 
 
 def _series(numbers: Numbers, model: str, measure: str) -> tuple[np.ndarray, ...]:
-    """RDC, mean, lowest, highest of one line; only positive values have a place on a log axis."""
-    levels = [x for x in numbers.levels if numbers.mean(x, model, measure) > 0]
-    cells = [numbers.cells[level, model, measure] for level in levels]
-    return (
-        np.array([numbers.rdc[level] for level in levels]),
-        np.array([cell.mean for cell in cells]),
-        np.array([cell.low for cell in cells]),
-        np.array([cell.high for cell in cells]),
-    )
+    """RDC, mean and interval of one line; NaN, where the line is broken, at levels without it.
+
+    Only positive values have a place on a log axis. Empty where nothing was measured at all.
+    """
+    means = np.array([numbers.mean(level, model, measure) for level in numbers.levels])
+    means = np.where(means > 0, means, np.nan)
+    if np.isnan(means).all():
+        return tuple(np.empty((4, 0)))
+    found = [numbers.interval(level, model, measure) for level in numbers.levels]
+    ends = [pair or (m, m) for pair, m in zip(found, means, strict=True)]
+    rdc = np.array([numbers.rdc[level] for level in numbers.levels])
+    low, high = np.array(ends).T
+    return rdc, means, np.minimum(low, means), np.maximum(high, means)
 
 
 def _limits(ours: Numbers, measure: str) -> tuple[float, float]:
@@ -241,7 +271,7 @@ def _legend(figure: Any, ours: Numbers, paper: Numbers, shape: Shape) -> None:
     ]
     kinds = [
         Line2D([], [], color="#222222", linewidth=1.6, label="this run"),
-        Line2D([], [], color="#222222", linewidth=0.8, linestyle=(0, (4, 2.5)), label="paper"),
+        Line2D([], [], color="#222222", linewidth=1.1, linestyle=(0, (4, 2.5)), label="paper"),
         *(
             Line2D([], [], color=LINES[m][0], linestyle=LINES[m][1], linewidth=1.3, label=label(m))
             for m in (FLOOR, CEILING)
@@ -269,6 +299,8 @@ def _lines_text(ours: Numbers) -> str:
     texts = {
         FLOOR: "Dotted: the generating DAG with one fitted table per variable, the floor of "
         "models that keep such tables; sharing parameters between their rows can go below it. ",
+        LAWS: "FSPN with integer-linear laws is a line of its own: the sparse tables are drawn "
+        "from such laws and no other model has them, so it says what knowing the form is worth. ",
         CEILING: "Dash-dotted grey: independent columns, the ceiling. ",
     }
     return "".join(text for model, text in texts.items() if model in ours.models)

@@ -61,19 +61,30 @@ def fit_power(nodes: np.ndarray, milliseconds: np.ndarray, source: str) -> Power
     )
 
 
+def fits_rows(rows: Rows, model: str) -> tuple[PowerFit, ...]:
+    """The exponents of a model: one per study that varies its nodes, else one of all datasets.
+
+    Models of a single node say nothing about growth and are left out.
+    """
+    found = [
+        _fit(rows.of(study), model, f"experiment={study}") for study in ("nodes", "thresholds")
+    ]
+    fits = tuple(fit for fit in found if fit is not None)
+    if fits:
+        return fits
+    every = pd.concat([rows.of("thresholds"), rows.of(rows.study)])
+    last = _fit(every, model, "all datasets of the study")
+    return () if last is None else (last,)
+
+
 def fit_rows(rows: Rows, model: str) -> PowerFit | None:
-    """The exponent of a model: from `experiment=nodes`, else from rows that vary the nodes."""
-    fallback = pd.concat([rows.of("thresholds"), rows.of(rows.study)])
-    for table, source in (
-        (rows.of("nodes"), "experiment=nodes"),
-        (rows.of("thresholds"), "experiment=thresholds"),
-        (fallback, "all datasets of the study"),
-    ):
-        mine = table[(table["model"] == model) & (table["status"] == "ok")]
-        fit = fit_power(mine["n_nodes"].to_numpy(), mine["latency_single_ms"].to_numpy(), source)
-        if fit is not None:
-            return fit
-    return None
+    """The steepest of a model's exponents, by which Proposition 2 is judged."""
+    return max(fits_rows(rows, model), key=lambda fit: fit.exponent, default=None)
+
+
+def _fit(table: pd.DataFrame, model: str, source: str) -> PowerFit | None:
+    mine = table[(table["model"] == model) & (table["status"] == "ok") & (table["n_nodes"] > 1)]
+    return fit_power(mine["n_nodes"].to_numpy(), mine["latency_single_ms"].to_numpy(), source)
 
 
 def fit_published(paper: Numbers) -> PowerFit | None:

@@ -60,11 +60,13 @@ class Look:
 LOOKS = {
     "mspn": Look("#b3508f", "^"),
     "mspn_stock": Look("#7a2e5e", ">"),
+    "spn_bt": Look("#666666", "<"),
     "spn_btb": Look("#000000", "+", 7.0),
     "spgm": Look("#0072b2", "v"),
     "bn_dag": Look("#e69f00", "s"),
     "bn_tree": Look("#009e73", "*", 8.0),
     "fspn": Look("#c83200", "o", 6.5),
+    "fspn_laws": Look("#56b4e9", "d", 6.0),
     "fspn_paper": Look("#7f1d00", "D", 4.8),
     "fspn_ensemble": Look("#000000", "P", 6.5),
     "spn_tree": Look("#0072b2", "p", 6.0),

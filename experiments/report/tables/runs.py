@@ -60,9 +60,18 @@ def runs_table(rows: pd.DataFrame) -> Table:
     return Table(
         "runs",
         "All runs",
-        f"One line per job. {OTHER_CODE}: measured by another version of the code than this one. "
+        "One line per job. At edge: hyper-parameters that the search left at the smallest or "
+        f"largest value it tried. {OTHER_CODE}: measured by another version of the code. "
         f"{OTHER_NODE}: on another node type than most of its study; its times do not compare.",
-        (*header, *(name for name, _ in COLUMNS.values()), "engine", "settings", "commit", "rows"),
+        (
+            *header,
+            *(name for name, _ in COLUMNS.values()),
+            "engine",
+            "settings",
+            "at edge",
+            "commit",
+            "rows",
+        ),
         lines,
     )
 
@@ -79,6 +88,7 @@ def _line(row: dict[Hashable, Any]) -> tuple[Cell, ...]:
         *(number(row[key] * scale, 4) for key, (_, scale) in COLUMNS.items()),
         text(row["engine"]),
         text(row["params"]),
+        text(row["at_edge"]),
         text(row["commit"] or row["code_version"]),
         text(row["source"]),
     )

@@ -192,3 +192,115 @@ def test_the_ledger_as_a_table(entries):
     table = claims_table(entries([]).values())
     assert len(table.rows) == len(CLAIMS)
     assert {row[4].text for row in table.rows} <= {v.value for v in Verdict}
+
+
+def test_two_exponents_are_both_shown_and_the_weaker_verdict_counts(entries):
+    steep = [
+        dataclasses.replace(row, n_nodes=row.n_nodes, latency_single_ms=row.n_nodes**2)
+        for row in fake.thresholds()
+    ]
+    flat = [dataclasses.replace(row, model="fspn_paper") for row in nodes_rows(1.0)]
+    found = entries([*flat, *steep])["prop-2"].fspn_paper
+    assert found.verdict is FAILS
+    assert "exponent 1.00" in found.numbers
+    assert "exponent 2.00" in found.numbers
+
+
+def test_a_conjunction_needs_all_of_its_measures_in_the_same_pair(entries):
+    """Better KL on half of the levels and better time on the other half is no lead at once."""
+    rows = []
+    for k, lev in enumerate(fake.LEVELS):
+        rows.append(fake.row("fspn", lev, kl_mean=1.0, latency_single_ms=1.0))
+        kl, ms = (2.0, 1.0) if k % 2 else (1.0, 2.0)
+        rows.append(fake.row("mspn", lev, kl_mean=kl, latency_single_ms=ms))
+    found = entries(rows)["superior"].fspn
+    assert found.verdict is FAILS
+    assert "better in 0 of 6 pairs" in found.numbers
+
+
+def test_latency_is_judged_in_one_engine_where_it_was_measured(entries):
+    rows = [fake.row("fspn", lev, latency_single_ms=0.01, engine_ms=0.01) for lev in fake.LEVELS]
+    rows += [fake.row("bn_tree", lev, latency_single_ms=9.0, engine_ms=0.01) for lev in fake.LEVELS]
+    found = entries(rows)["fast-bn-tree"].fspn
+    assert found.verdict is FAILS
+    assert "same engine" in found.numbers
+    own = [dataclasses.replace(row, engine_ms=float("nan")) for row in rows]
+    found = entries(own)["fast-bn-tree"].fspn
+    assert found.verdict is HOLDS
+    assert "own program" in found.numbers
+
+
+@pytest.mark.parametrize(("f", "verdict"), [(2.0, HOLDS), (9.0, FAILS)])
+def test_few_factorize_nodes_follow_the_rows(entries, f, verdict):
+    rows = [fake.row("fspn", lev, n_factorize=f) for lev in fake.LEVELS]
+    assert entries(rows)["few-factorize"].fspn.verdict is verdict
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(0.5, HOLDS), (1.5, FAILS)])
+def test_growth_of_f_and_l_follows_the_rows(entries, power, verdict):
+    rows = [
+        fake.row("fspn", lev, n_nodes=n, n_factorize=n**power, n_multi_leaves=n**power)
+        for lev, n in zip(fake.LEVELS, (10.0, 20.0, 40.0, 80.0, 160.0, 320.0), strict=True)
+    ]
+    assert entries(rows)["f-l-growth"].fspn.verdict is verdict
+
+
+def cost(model, dataset, **values):
+    return dataclasses.replace(
+        fake.row("fspn", experiment="costs"),
+        model=model,
+        dataset=dataset,
+        label=f"{dataset}/{model}",
+        fingerprint=f"{dataset}-{model}",
+        **values,
+    )
+
+
+@pytest.mark.parametrize(("power", "quadratic", "constant"), [(2, HOLDS, FAILS), (0, FAILS, HOLDS)])
+def test_costs_in_the_domain_follow_the_rows(entries, power, quadratic, constant):
+    rows = [
+        cost(model, f"values_{n}", latency_single_ms=0.1 * n**power)
+        for model in ("leaf", "bn_tree", "spgm")
+        for n in (5, 10, 20, 40)
+    ]
+    found = entries(rows)
+    assert found["chow-liu-domain"].fspn.verdict is quadratic
+    assert found["spgm-domain"].fspn.verdict is quadratic
+    assert found["leaves-constant"].fspn.verdict is constant
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(1e-15, HOLDS), (1e-3, FAILS)])
+def test_exact_statements_follow_the_rows(entries, error, verdict):
+    rows = [
+        cost("fspn_parts", "rdc_65", kl_max=error),
+        cost("appendix_b", "figure_1", kl_max=error),
+        cost("spn", "random_0", n_parameters=9.0, size_bytes=100.0),
+        cost("spn_as_fspn", "random_0", n_parameters=9.0, size_bytes=99.0, kl_max=error),
+    ]
+    found = entries(rows)
+    for claim in ("nothing-lost", "worked-example", "prop-1-spn"):
+        assert found[claim].fspn.verdict is verdict, claim
+
+
+def test_an_spn_that_grows_when_converted_is_no_subset(entries):
+    rows = [
+        cost("spn", "random_0", n_parameters=9.0, size_bytes=100.0),
+        cost("spn_as_fspn", "random_0", n_parameters=9.0, size_bytes=101.0, kl_max=0.0),
+    ]
+    assert entries(rows)["prop-1-spn"].fspn.verdict is FAILS
+
+
+def test_mspn_against_learnspn_follows_the_rows(entries):
+    rows = [
+        cost(model, f"d{k}", test_ll=-10.0 + gain)
+        for k in range(3)
+        for model, gain in (("mspn", (1, 1, -1)[k]), ("spn_tree", 0))
+    ]
+    found = entries(rows)["mspn-learnspn"].fspn
+    assert found.verdict is PART
+    assert "ahead on 2 of 3" in found.numbers
+
+
+def test_the_drop_at_the_end_follows_the_rows(entries):
+    rows = [fake.row("fspn", "83", kl_mean=2.0), fake.row("fspn", "95", kl_mean=1.0)]
+    assert entries(rows)["drop-at-95"].fspn.verdict is PART

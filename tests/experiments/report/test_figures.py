@@ -35,11 +35,19 @@ def test_a_figure_of_partial_rows_names_what_is_missing(paper, tmp_path):
 def test_the_lines_are_the_numbers(paper):
     numbers = ours(fake.frame(fake.study(seeds=(0, 1))))
     figure = figures._figure(numbers, paper.numbers, ("kl", "latency"), WIDE)
-    axis = figure.axes[0]
-    drawn = {tuple(np.round(line.get_ydata(), 12)) for line in axis.lines if len(line.get_ydata())}
-    for source, model in ((numbers, "mspn"), (paper.numbers, "spgm"), (numbers, "true_dag")):
-        means = [source.mean(level, model, "kl") for level in source.levels]
-        assert tuple(np.round(means, 12)) in drawn
+    axis, of_paper = figure.axes[0], figure.axes[2]
+    drawn, published = (
+        {tuple(np.round(line.get_ydata(), 12)) for line in a.lines if len(line.get_ydata())}
+        for a in (axis, of_paper)
+    )
+    for source, model, lines in (
+        (numbers, "mspn", drawn),
+        (numbers, "true_dag", drawn),
+        (paper.numbers, "spgm", published),
+    ):
+        means = tuple(np.round([source.mean(x, model, "kl") for x in source.levels], 12))
+        assert means in lines
+        assert means not in (published if lines is drawn else drawn)
     assert axis.get_yscale() == "log"
     assert axis.get_xlim() == (0, 1)
     assert axis.get_ylim()[1] >= max(max(line) for line in drawn)
@@ -179,7 +187,7 @@ def test_gaps_of_a_study_say_which_and_why():
     assert found["BN-DAG on rdc_21, rdc_37, rdc_65, rdc_83, rdc_95"] == "no row was recorded"
     assert found["BN-DAG on rdc_07, seed 0"] == "timeout: limit 600 s"
     assert found["SPGM on all six datasets"] == "no row was recorded"
-    assert len(found) == 5
+    assert len(found) == 6
 
 
 def test_the_size_figure_shows_both_bytes(paper):
@@ -190,3 +198,21 @@ def test_the_size_figure_shows_both_bytes(paper):
     for column in ("size_bytes", "compiled_bytes"):
         assert tuple(np.round(by_level[column] / 1024, 9)) in drawn
     assert figure.axes[0].get_ylim()[1] > by_level["compiled_bytes"].max() / 1024
+
+
+def test_no_line_crosses_a_level_that_was_not_measured(paper):
+    rows = [row for row in fake.study() if (row.model, row.dataset) != ("mspn", "rdc_37")]
+    figure = figures._figure(ours(fake.frame(rows)), paper.numbers, ("kl", "latency"), WIDE)
+    lines = [line.get_ydata() for line in figure.axes[0].lines]
+    broken = [y for y in lines if len(y) == 6 and np.isnan(y[2])]
+    assert broken
+    assert not [y for y in lines if len(y) == 5], "a line that leaves the level out crosses it"
+
+
+def test_bars_are_intervals_over_queries(paper):
+    frame = fake.frame([fake.row("fspn", "65", kl_mean=2.0), fake.row("fspn", "95")])
+    who = {"experiment": "reproduce", "dataset": "rdc_65", "model": "fspn", "seed": 0}
+    numbers = ours(frame, pd.DataFrame({"kl": np.linspace(1.0, 3.0, 50), **who}))
+    _, mean, low, high = figures._series(numbers, "fspn", "kl")
+    assert 1.5 < low[0] < mean[0] == 2.0 < high[0] < 2.5
+    assert low[1] == mean[1] == high[1]

@@ -77,6 +77,12 @@ def test_the_same_rows_give_the_same_page(out, page, tmp_path):
     assert re.sub(r"<dd>python -m.*?</dd>", "", again) == re.sub(r"<dd>python -m.*?</dd>", "", page)
 
 
+WATCH = """<script>
+window.failures = [];
+window.addEventListener("error", (e) => window.failures.push(String(e.message)), true);
+const said = console.error;
+console.error = (...words) => { window.failures.push(words.join(" ")); said(...words); };
+</script>"""
 PROBE = """
 <script>
 window.addEventListener("load", () => {
@@ -96,7 +102,7 @@ window.addEventListener("load", () => {
   const boxes = Array.from(document.querySelectorAll("svg.figure"))
     .map((svg) => svg.getBoundingClientRect()).filter((b) => b.width > 0);
   parent.postMessage(JSON.stringify({
-    rising, falling, shown: shown.length,
+    rising, falling, shown: shown.length, failures: window.failures,
     figures: boxes.map((b) => [b.width, b.height, b.right]),
     page: [document.documentElement.scrollWidth, window.innerWidth],
   }), "*");
@@ -110,7 +116,8 @@ addEventListener("message", (e) => {{ document.getElementById("answer").textCont
 
 def ask_chromium(folder, page, width):
     """Open the page in a frame of this width, without a network, and read what it says."""
-    (folder / "probe.html").write_text(page.replace("</body>", PROBE), encoding="utf-8")
+    watched = page.replace("<head>", f"<head>{WATCH}", 1).replace("</body>", PROBE)
+    (folder / "probe.html").write_text(watched, encoding="utf-8")
     (folder / "wrapper.html").write_text(WRAPPER.format(width=width), encoding="utf-8")
     arguments = [
         *(CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom"),
@@ -136,12 +143,21 @@ def test_in_a_real_browser_figures_render_and_sorting_works(tmp_path, page, widt
     assert answer["rising"] == sorted(answer["rising"])
     assert answer["falling"] == answer["rising"][::-1] != answer["rising"]
     assert answer["shown"] == 1
-    assert len(answer["figures"]) == 6
+    assert answer["failures"] == []
+    assert len(answer["figures"]) == page.count("<figure") > 5
     for wide, high, right in answer["figures"]:
         assert wide > 250
         assert high > 120
         assert right <= width
     assert answer["page"][0] <= answer["page"][1], "the page is wider than the screen"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium or google-chrome is installed")
+def test_an_error_in_the_page_does_not_go_unseen(tmp_path, page):
+    broken = page.replace("</body>", "<script>console.error('told');absent();</script></body>")
+    failures = ask_chromium(tmp_path, broken, 1200)["failures"]
+    assert any("told" in words for words in failures)
+    assert any("absent" in words for words in failures)
 
 
 def test_a_wrong_file_is_a_clear_error(tmp_path, capsys):

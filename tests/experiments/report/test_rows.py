@@ -1,3 +1,5 @@
+import json
+
 import pandas as pd
 import pytest
 
@@ -92,3 +94,18 @@ def test_a_family_is_taken_from_its_own_study_if_the_main_one_lacks_it(rows):
     found = rows([fake.row(), smooth, fake.row(experiment="thresholds", label="x")])
     assert found.main("smooth")["dataset"].tolist() == ["smooth_65"]
     assert found.main("sparse")["experiment"].tolist() == ["reproduce"]
+
+
+def test_fspn_with_laws_is_a_model_of_its_own(tmp_path):
+    for number, offsets in enumerate((True, False)):
+        params = json.dumps({"offsets": offsets})
+        row = fake.row("fspn", seed=number, params=params)
+        Store.of(tmp_path, row.experiment).write(row, pd.DataFrame({"kl": [0.1 + number]}))
+    kept = fake.row("fspn", experiment="nodes", params='{"offsets": true}')
+    Store.of(tmp_path, "nodes").write(kept)
+    rows = load_rows(tmp_path)
+    models = rows.of("reproduce").set_index("seed")["model"]
+    assert models.to_dict() == {0: "fspn_laws", 1: "fspn"}
+    assert rows.of("reproduce").set_index("seed")["label"][0] == "rdc_65/fspn_laws/0"
+    assert rows.queries.set_index("seed")["model"].to_dict() == {0: "fspn_laws", 1: "fspn"}
+    assert rows.of("nodes")["model"].tolist() == ["fspn"]

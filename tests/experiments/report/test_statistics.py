@@ -1,11 +1,16 @@
 """The bootstrap and Holm's correction against cases whose answer is known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 
+from experiments.records.rows import Store
 from experiments.report.claims.rules import Pair, Pairs
-from experiments.report.statistics import Comparison, compare, holm
+from experiments.report.numbers import ours
+from experiments.report.rows import load_rows
+from experiments.report.statistics import Comparison, compare, holm, mean_interval
+from tests.experiments.report import fake
 
 
 def draws(n, queries, ratio, noise, seed=0):
@@ -87,3 +92,34 @@ def test_without_an_interval_one_percent_counts_as_equal():
     found = Pairs((Pair(0.5, "a", 1.005), Pair(0.5, "b", 1.02), Pair(0.5, "c", 0.9)), ())
     assert [p.model for p in found.better] == ["b"]
     assert [p.model for p in found.worse] == ["c"]
+
+
+def test_the_interval_of_a_mean_is_wider_with_few_draws_that_differ():
+    rng = np.random.default_rng(0)
+    alike = [rng.exponential(1.0, 500) for _ in range(8)]
+    apart = [values * scale for values, scale in zip(alike, (1, 5) * 4, strict=True)]
+    low, high = mean_interval(alike)
+    assert low < 1.0 < high
+    assert high - low < 0.25
+    wide = mean_interval(apart)
+    assert wide[1] - wide[0] > 4 * (high - low)
+
+
+def test_fits_to_one_draw_count_as_their_mean():
+    rows = fake.frame([fake.row(label=f"{k}", kl_mean=k) for k in (1.0, 3.0)])
+    who = {"experiment": "reproduce", "dataset": "rdc_65", "model": "fspn", "seed": 0}
+    queries = pd.DataFrame({"kl": [0.0, 2.0, 4.0, 6.0], **who})
+    numbers = ours(rows, queries)
+    assert numbers.mean(0.65, "fspn", "kl") == 2.0
+    assert numbers.queries[0.65, "fspn", "kl"][0].tolist() == [2.0, 4.0]
+    assert numbers.interval(0.65, "fspn", "kl") == (2.0, 4.0)
+
+
+def test_draws_are_the_main_study_once_they_cover_the_first(tmp_path):
+    for row in fake.study(("fspn", "mspn"), ("65", "95")):
+        Store.of(tmp_path, row.experiment).write(row)
+    Store.of(tmp_path, "draws").write(fake.row("fspn", "65", experiment="draws"))
+    assert load_rows(tmp_path).study == "reproduce"
+    for row in fake.study(("fspn", "mspn"), ("65", "95"), seeds=(0, 1), experiment="draws"):
+        Store.of(tmp_path, "draws").write(row)
+    assert load_rows(tmp_path).study == "draws"

@@ -99,6 +99,19 @@ def test_like_takes_the_setting_that_another_model_chose(config):
         run_job(replace(copy, seed=1))
 
 
+def test_further_draws_and_fits_take_the_setting_of_the_first_draw(config):
+    first = run_job(config).row
+    frozen = replace(config, study="draws", search=replace(config.search, frozen=("single",)))
+    rows = [run_job(replace(frozen, seed=1)).row, run_job(replace(frozen, fit_seed=7)).row]
+    for row in rows:
+        assert json.loads(row.params) == json.loads(first.params)
+        assert (row.n_trials, row.at_edge) == (1, "")
+    assert rows[0].dataset_digest != first.dataset_digest == rows[1].dataset_digest
+    elsewhere = replace(frozen, search=replace(frozen.search, frozen=("reproduce",)), seed=2)
+    with pytest.raises(ConfigError, match="run experiment=reproduce first"):
+        run_job(elsewhere)
+
+
 def test_a_model_that_can_be_saved_is_kept_with_its_study(config):
     model = ModelConfig("fragile", "tests.experiments.tiny.Fragile", {"alpha": 7.0})
     job = replace(config, model=model, search=SearchConfig(), variant="")

@@ -3,6 +3,8 @@ import time
 
 import pytest
 
+from experiments.study.config import SearchConfig
+from experiments.study.edges import at_edge
 from experiments.study.search import SearchError, open_grid, search, settings, time_limit
 from tests.experiments.tiny import Fragile, dataset, fragile
 
@@ -91,6 +93,31 @@ class SlowOn(Fragile):
         if len(table) == self.rows:
             time.sleep(5)
         return super().fit(table, domains, seed)
+
+
+def test_a_second_search_starts_from_what_the_first_chose():
+    first, second = {"sleeps": [0.0, 0.001]}, {"alpha": [1.0, 1e-3, 100.0]}
+    result = search(fragile, first, DATA, 0, then=second)
+    tried = [t.params for t in result.trials]
+    assert tried[:2] == [{"sleeps": 0.0}, {"sleeps": 0.001}]
+    assert tried[2:] == [{"sleeps": 0.0, "alpha": a} for a in second["alpha"]]
+    assert [t.number for t in result.trials] == list(range(5))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "edges"),
+    [
+        ({"alpha": 10.0, "min_rows": 100, "score": "BIC"}, ["alpha"]),
+        ({"alpha": 1.0, "min_rows": 20, "score": "BIC"}, ["min_rows"]),
+        ({"alpha": None, "min_rows": 1, "score": "BDeu"}, []),
+    ],
+)
+def test_a_search_that_ends_at_an_edge_says_so(chosen, edges):
+    grid = {"min_rows": [1, 20, 100, 500], "score": ["BIC", "BDeu"]}
+    if chosen["min_rows"] == 20:
+        grid["min_rows"].remove(1)
+    found = at_edge(SearchConfig(grid, {"alpha": [None, 0.1, 1.0, 10.0]}), chosen)
+    assert found == edges
 
 
 def test_given_thresholds_that_contradict_each_other_leave_the_grid_to_its_check():

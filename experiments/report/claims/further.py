@@ -1,0 +1,175 @@
+"""Rules for what the paper says in passing: f and l, leaves, domains, rivals, shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from experiments.report.claims.ledger import Evidence, Finding, Test, Verdict
+from experiments.report.claims.rules import EQUAL, by_count, by_share, untested
+from experiments.report.figures.scaling import fit_power
+from experiments.report.names import MEASURES, label
+from experiments.report.tables.writing import readable
+
+COSTS = "costs"
+# "A very small number (near O(1))".
+FEW = 5
+# Exponents that count as constant, and as quadratic.
+CONSTANT = 0.2
+QUADRATIC = (1.5, 2.5)
+EXACT = 1e-9
+
+
+def few_factorize(evidence: Evidence) -> Finding:
+    """F is at most five on every dataset of the study."""
+    rows = _study(evidence)
+    known = rows[rows["n_factorize"].notna()] if len(rows) else rows
+    if known.empty:
+        return untested(["no rows that count factorize nodes"])
+    good = int((known["n_factorize"] <= FEW).sum())
+    words = (
+        f"f from {known['n_factorize'].min():,.0f} to {known['n_factorize'].max():,.0f}, "
+        f"at most {FEW} in {good} of {len(known)} models"
+    )
+    return Finding(by_share(good, len(known)), words)
+
+
+def slow_growth(evidence: Evidence) -> Finding:
+    """Both f and l grow more slowly than the number of nodes, as far as it varies."""
+    rows = _study(evidence)
+    fits = {}
+    for name, column in (("f", "n_factorize"), ("l", "n_multi_leaves")):
+        known = rows[rows[column].notna() & (rows["n_nodes"] > 1)] if len(rows) else rows
+        if len(known):
+            nodes, counts = known["n_nodes"].to_numpy(), known[column].to_numpy()
+            fits[name] = fit_power(nodes, counts, "the study")
+    found = {name: fit for name, fit in fits.items() if fit is not None}
+    if not found:
+        return untested(["no rows in which f or l and the number of nodes vary"])
+    good = sum(fit.exponent < 1 for fit in found.values())
+    words = ", ".join(f"{n} ~ nodes^{fit.exponent:.2f}" for n, fit in found.items())
+    gaps = tuple(f"{n} does not vary enough" for n in ("f", "l") if n not in found)
+    return Finding(by_share(good, len(found)), words, gaps)
+
+
+def cost_in_domain(model: str, low: float, high: float) -> Test:
+    """The exponent of query time over the number of values lies between `low` and `high`."""
+
+    def test(evidence: Evidence) -> Finding:
+        rows = evidence.of(COSTS)
+        mine = rows[rows["model"] == model] if len(rows) else rows
+        if mine.empty:
+            return untested([f"no rows of experiment={COSTS} of {label(model)}"])
+        sizes = mine["dataset"].str.rpartition("_")[2].astype(float).to_numpy()
+        fit = fit_power(sizes, mine["latency_single_ms"].to_numpy(), f"experiment={COSTS}")
+        if fit is None:
+            return untested(["too few domain sizes"])
+        verdict = Verdict.HOLDS if low <= fit.exponent <= high else Verdict.FAILS
+        words = (
+            f"exponent {fit.exponent:.2f} ± {fit.error:.2f}, "
+            f"{min(sizes):,.0f} to {max(sizes):,.0f} values a column"
+        )
+        return Finding(verdict, words)
+
+    return test
+
+
+def loses_nothing(evidence: Evidence) -> Finding:
+    """Putting the parts of factorize and product nodes together gives the same likelihood."""
+    rows = evidence.of(COSTS)
+    mine = rows[rows["model"] == f"{evidence.subject}_parts"] if len(rows) else rows
+    if mine.empty:
+        return untested([f"no rows of experiment={COSTS} for this learner"])
+    still = int((mine["kl_max"] <= EXACT).sum())
+    words = (
+        f"equal on {still} of {len(mine)} datasets, largest difference {mine['kl_max'].max():.1e}"
+    )
+    return Finding(by_share(still, len(mine)), words)
+
+
+def subsumes_spn(evidence: Evidence) -> Finding:
+    """Proposition 1 for tree SPNs: the same answers by no more parameters and no more bytes."""
+    rows = evidence.of(COSTS)
+    couples = _couples(rows, "spn", "spn_as_fspn") if len(rows) else {}
+    if not couples:
+        return untested([f"no rows of experiment={COSTS} that convert tree SPNs"])
+    alike = [
+        own["n_parameters"] >= ours["n_parameters"] and own["size_bytes"] >= ours["size_bytes"]
+        for own, ours in couples.values()
+        if ours["kl_max"] <= EXACT
+    ]
+    ratio = max(ours["size_bytes"] / own["size_bytes"] for own, ours in couples.values())
+    worst = max(ours["kl_max"] for _, ours in couples.values())
+    words = f"bytes {readable(ratio)}× the source's at most, largest difference {worst:.1e}"
+    return Finding(by_share(sum(alike), len(couples)), words)
+
+
+def mspn_over_learnspn(evidence: Evidence) -> Finding:
+    """MSPN's test log-likelihood is above LearnSPN's where both were run on the same rows."""
+    rows = evidence.rows[evidence.rows["status"] == "ok"] if len(evidence.rows) else evidence.rows
+    couples = _couples(rows, "mspn", "spn_tree") if len(rows) else {}
+    gains = {
+        name: a["test_ll"] - b["test_ll"]
+        for name, (a, b) in couples.items()
+        if math.isfinite(a["test_ll"] - b["test_ll"])
+    }
+    if not gains:
+        return untested(["no dataset has rows of both MSPN and LearnSPN"])
+    better = sum(gain > 0 for gain in gains.values())
+    median = float(np.median(list(gains.values())))
+    words = f"ahead on {better} of {len(gains)} datasets, median {median:+.2f} nats per row"
+    return Finding(by_count(better, len(gains) - better), words)
+
+
+def drops_at_the_end(evidence: Evidence) -> Finding:
+    """From RDC 0.83 to 0.95 FSPN's KL, query time and bytes all fall; in part: some of them."""
+    numbers, subject = evidence.numbers, evidence.subject
+    found = {}
+    for measure in ("kl", "latency", "size"):
+        key = evidence.measured_by(measure)
+        ends = [numbers.mean(level, subject, key) for level in (0.83, 0.95)]
+        if all(math.isfinite(end) for end in ends):
+            found[MEASURES[key].short] = ends
+    if not found:
+        return untested([f"{label(subject)} not measured at RDC 0.83 and 0.95"])
+    fell = sum(last < (1 - EQUAL) * before for before, last in found.values())
+    words = ", ".join(f"{k} {readable(a)} to {readable(b)}" for k, (a, b) in found.items())
+    return Finding(by_share(fell, len(found)), f"{words}; rests on two levels")
+
+
+def worked_example(evidence: Evidence) -> Finding:
+    """Appendix B: the event of the worked example has probability 0.171."""
+    rows = evidence.of(COSTS)
+    mine = rows[rows["model"] == "appendix_b"] if len(rows) else rows
+    if mine.empty:
+        return untested([f"no rows of experiment={COSTS} with the worked example"])
+    error = float(mine["kl_max"].max())
+    verdict = Verdict.HOLDS if error <= EXACT else Verdict.FAILS
+    return Finding(verdict, f"differs from 0.171 by {error:.1e}")
+
+
+def _study(evidence: Evidence) -> pd.DataFrame:
+    """The rows of the subject on the sparse family, in whichever study compares models."""
+    rows = evidence.rows
+    if rows.empty:
+        return rows
+    main = rows["experiment"].isin(["draws", "reproduce"]) & (rows["family"] == "sparse")
+    return rows[main & (rows["model"] == evidence.subject) & (rows["status"] == "ok")]
+
+
+def _couples(
+    rows: pd.DataFrame, first: str, second: str
+) -> dict[str, tuple[Mapping[str, float], Mapping[str, float]]]:
+    """The measures of two models on the experiments, datasets and seeds that have both."""
+    columns = ["test_ll", "n_parameters", "size_bytes", "kl_max"]
+    index = ["experiment", "dataset", "seed"]
+    both = rows[rows["model"].isin([first, second])].drop_duplicates([*index, "model"], keep="last")
+    found = {}
+    for key, part in both.groupby(index):
+        by_model = part.set_index("model")[columns].astype(float).to_dict("index")
+        if len(by_model) == 2:
+            found["/".join(map(str, key))] = (by_model[first], by_model[second])
+    return found  # type: ignore[return-value]
