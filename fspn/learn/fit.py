@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fspn.learn.binary.fit import is_binary, learn_binary
-from fspn.learn.coding import code_domain
+from fspn.learn.coding import MAX_VALUES, code_domain
 from fspn.learn.keep_marginals import PRIOR, TOLERANCE, keep_marginals
 from fspn.learn.missing_patterns import split_by_missing
 from fspn.learn.mixture.fit import learn_mixture
@@ -117,15 +117,26 @@ def row_codes(domain: Domain, table: pd.DataFrame) -> list[np.ndarray]:
 
 
 def _nearest(variable: Variable, column: pd.Series, codes: np.ndarray) -> np.ndarray:
-    """Numbers between or beyond the cells of a column count for the next cell, or the last."""
-    if variable.cells is None or not variable.is_ordered or variable.has_labels:
+    """Numbers between or beyond the cells of a column count for the next cell, or the last.
+
+    So do those of a column of many values, each with a cell: more of them are to be expected.
+    """
+    if not variable.is_ordered or variable.has_labels:
+        return codes
+    if variable.cells is None and variable.n_values <= MAX_VALUES:
         return codes
     line = variable.places(column)
     lost = np.flatnonzero((codes == OUTSIDE) & np.isfinite(line))
-    pieces = np.searchsorted(variable.cells.right, line[lost])
     found = codes.copy()
-    found[lost] = variable.cells.cell_of_piece[np.minimum(pieces, len(variable.cells.right) - 1)]
+    found[lost] = _next_codes(variable, line[lost])
     return found
+
+
+def _next_codes(variable: Variable, line: np.ndarray) -> np.ndarray:
+    cells = variable.cells
+    if cells is None:
+        return np.minimum(np.searchsorted(variable.line_values, line), variable.n_values - 1)
+    return cells.cell_of_piece[np.minimum(np.searchsorted(cells.right, line), len(cells.right) - 1)]
 
 
 def storable(params: Mapping[str, Any]) -> dict[str, Any]:
