@@ -74,10 +74,23 @@ def figure_kl_lines(rows: pd.DataFrame, model: str, folder: Path) -> Picture:
 
 
 def grid_of(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The mean of a measure by tau_low (down) and tau_high (across); NaN where not run."""
-    return rows.pivot_table(
-        index="tau_low", columns="tau_high", values=column, aggfunc="mean", dropna=False
-    ).sort_index(ascending=False)
+    """The mean of a measure by tau_low (down) and tau_high (across); NaN where not run.
+
+    Over the draws that most cells have: one cell's mean over others would differ by the data.
+    """
+    return (
+        of_shared_draws(rows)
+        .pivot_table(
+            index="tau_low", columns="tau_high", values=column, aggfunc="mean", dropna=False
+        )
+        .sort_index(ascending=False)
+    )
+
+
+def of_shared_draws(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the draws (seeds) that the most cells of each dataset were run on."""
+    cells = rows.groupby(["dataset", "seed"])["label"].transform("nunique")
+    return rows[cells == cells.groupby(rows["dataset"]).transform("max")]
 
 
 def _measures(
@@ -117,11 +130,16 @@ def _kl_lines(rows: pd.DataFrame, across: int, size: tuple[float, float]) -> Any
     taus = sorted(set(rows["tau_low"]))
     markers = dict(zip(sorted(set(rows["tau_high"])), cycle("osD^v*xP"), strict=False))
     for axis, (dataset, mine) in zip(axes, rows.groupby("dataset", sort=True), strict=False):
-        for tau, line in [(t, mine[mine["tau_high"] == t]) for t in markers]:
-            kl = line.groupby("tau_low")["kl_mean"].agg(["mean", "min", "max"])
-            bars = np.stack([kl["mean"] - kl["min"], kl["max"] - kl["mean"]])
+        spread = mine.pivot_table(
+            index="tau_low", columns="tau_high", values="kl_mean", aggfunc=["min", "max"]
+        )
+        grid = grid_of(mine, "kl_mean")
+        for tau in [each for each in markers if each in grid]:
+            kl = grid[tau].dropna().sort_index()
+            low, high = (spread[side, tau].reindex(kl.index) for side in ("min", "max"))
             name = rf"$\tau_H$ {_tau_text(tau)}"
-            axis.errorbar(kl.index, kl["mean"], yerr=bars, marker=markers[tau], label=name)
+            bars = np.stack([kl - low, high - kl])
+            axis.errorbar(kl.index, kl, yerr=bars, marker=markers[tau], label=name)
         axis.set_title(str(dataset))
         axis.set_xticks(taus, [f"{tau:g}" for tau in taus], fontsize=8)
         axis.set_xlabel(r"$\tau_L$")
