@@ -100,6 +100,13 @@ def test_the_threshold_grid_is_in_place(tmp_path):
     ]
 
 
+def test_a_cell_that_was_run_on_more_draws_shows_the_draw_of_the_others():
+    rows = fake.frame(fake.thresholds())
+    more = rows[(rows["tau_low"] == 0.3) & (rows["tau_high"] == 0.7)].assign(seed=1, kl_mean=9.0)
+    both = pd.concat([rows, more], ignore_index=True)
+    pd.testing.assert_frame_equal(grid_of(both, "kl_mean"), grid_of(rows, "kl_mean"))
+
+
 def test_threshold_maps_share_a_scale_over_all_datasets():
     rows = fake.frame([*fake.thresholds("95"), *fake.thresholds("65")])
     rows.loc[rows["dataset"] == "rdc_65", "kl_mean"] *= 100

@@ -96,3 +96,11 @@ def test_named_values_to_come_are_learned_from_new_rows(first):
     model = FSPN(random_state=0).fit(first, domains={"a": [4]})
     model.update(rows(2_000, 4).assign(a=4))
     assert model.probability({"a": 4}) == pytest.approx(0.5, abs=0.01)
+
+
+def test_new_numbers_of_a_column_of_many_values_count_for_the_next() -> None:
+    even = np.random.default_rng(0).choice(np.arange(0, 400, 2), 4000)
+    model = FSPN(random_state=0).fit(pd.DataFrame({"a": even, "b": even}))
+    before = model.probability({"a": (8, 12)})
+    model.update(pd.DataFrame({"a": [11] * 2000, "b": [11] * 2000}))
+    assert model.probability({"a": (8, 12)}) > before + 0.2
