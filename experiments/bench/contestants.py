@@ -109,7 +109,7 @@ class SpflowOwn:
     """What SPFlow's users call: `likelihood` with NaN for what is summed out."""
 
     def __init__(self, model: Any) -> None:
-        self.root, self.varying = model._evaluator.root, model._varying
+        self.root, self.varying = model._evaluator.root, model.varying
 
     def conditional(self, asked: np.ndarray, given: np.ndarray) -> np.ndarray:
         """Pr(q | e) as a ratio of two rows of one call."""

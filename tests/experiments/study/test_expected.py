@@ -37,7 +37,8 @@ def test_a_fresh_study_knows_its_time_from_the_first_second(jobs, speed):
     """The committed rows played back on a machine of another speed, two jobs at a time."""
     rows = pd.read_csv(conf_dir().parent / "results" / REFERENCE)
     took = rows[rows["experiment"] == "reproduce"].set_index("label")["job_seconds"] * speed
-    took = took.reindex([job.label for job in jobs]).fillna(took.mean())
+    jobs = [job for job in jobs if job.label in took.index]
+    assert len(jobs) > 30
     clock = clock_of(jobs, workers=2)
     left = [clock.left()]
     ends, running = [0.0, 0.0], []
