@@ -34,6 +34,7 @@ class ResultRow:
     `kl_*` are nats; `q_*` are quantiles of q-errors of row counts; `*_ll` are mean
     log-likelihoods per row; `label` tells the jobs of one experiment apart (dataset/model/seed
     and the settings that were swept beyond these);
+    `search_rows` is on how many training rows a search compared its whole grid, where not on all;
     `at_edge` lists the hyper-parameters that the search left at an edge of its grid;
     `compiled_bytes` is the form that answers queries, `size_bytes` the model itself; `n_factorize`
     and `n_multi_leaves` are the paper's f and l; `node_type` is the processor and its number of
@@ -80,6 +81,7 @@ class ResultRow:
     depth: float = NAN
     train_seconds: float = NAN
     search_seconds: float = NAN
+    search_rows: float = NAN
     job_seconds: float = NAN
     n_trials: float = NAN
     n_failed_trials: float = NAN

@@ -35,6 +35,8 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "timing.budget_seconds": (0, INF),
     "search.max_settings": (1, INF),
     "search.limit_seconds": (0, INF),
+    "search.rows": (1, INF),
+    "search.finalists": (1, INF),
     "plan.workers": (-1, INF),
     "model.alpha": (0, INF),
     "model.min_rows": (1, INF),
@@ -81,6 +83,8 @@ class SearchConfig:
         frozen: search nothing; take the setting that this model's search chose on draw 0 of the
             same dataset, in the first of these studies that has it.
         limit_seconds: time limit of one fit.
+        rows: compare the settings on so many training rows, the best once more on all; None = all.
+        finalists: how many settings are compared on all rows, where `rows` is given.
     """
 
     grid: dict[str, list[Any]] = field(default_factory=dict)
@@ -89,6 +93,8 @@ class SearchConfig:
     like: str | None = None
     frozen: tuple[str, ...] = ()
     limit_seconds: float | None = None
+    rows: int | None = None
+    finalists: int = 3
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ import json
 import logging
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -24,6 +25,7 @@ from experiments.records.fingerprint import code_version, commit, data_digest, f
 from experiments.records.journal import Recorder
 from experiments.records.locks import Machine, Untimed, locked
 from experiments.records.rows import ResultRow, Store, disk_full_is_clear
+from experiments.study.coarse import search_coarse_to_fine
 from experiments.study.config import JobConfig
 from experiments.study.edges import at_edge
 from experiments.study.frozen import with_settings
@@ -86,8 +88,7 @@ def _run(
         queries = None
         row = replace(row, run_id=recorder.run_id)
         try:
-            find = search if dataset.counting is None else search_and_refit
-            found = find(
+            found = _finder(config, dataset)(
                 config.model.build,
                 config.search.grid,
                 dataset,
@@ -113,6 +114,16 @@ def _run(
         row = replace(row, job_seconds=stop.seconds)
         recorder.record(row, queries)
     return row
+
+
+def _finder(config: JobConfig, dataset: Dataset) -> Callable[..., SearchResult]:
+    """How the setting is found: real tables and coarse searches end with a fit on all rows."""
+    if dataset.counting is not None:
+        return search_and_refit
+    rows, finalists = config.search.rows, config.search.finalists
+    if rows is None:
+        return search
+    return partial(search_coarse_to_fine, rows=rows, finalists=finalists)
 
 
 class _Remembering:
@@ -181,6 +192,7 @@ def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> Resu
         engine=found.model.engine,
         train_seconds=found.best.train_seconds,
         search_seconds=found.seconds,
+        search_rows=found.rows,
         n_trials=len(found.trials),
         n_failed_trials=found.n_failed,
         valid_ll=found.best.valid_ll,

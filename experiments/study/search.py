@@ -42,11 +42,15 @@ class Trial:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The fitted model of the best trial, that trial, and all of them."""
+    """The fitted model of the best trial, that trial, and all of them.
+
+    `rows` is the number of training rows that the grid was compared on, where it was not all.
+    """
 
     model: DensityModel
     best: Trial
     trials: tuple[Trial, ...]
+    rows: float = math.nan
 
     @property
     def seconds(self) -> float:
@@ -134,15 +138,17 @@ def search(
             if any(trial.params == setting for trial in trials):
                 continue
             with turn(), one_thread():
-                trial, model = _try(build, len(trials), setting, dataset, seed, limit_seconds)
+                trial, model = try_setting(
+                    build, len(trials), setting, dataset, seed, limit_seconds
+                )
             trials.append(trial)
             report(trial)
-            if model is not None and (best is None or _better(trial, best[0])):
+            if model is not None and (best is None or better(trial, best[0])):
                 best = trial, model
         if best is None:
             break
     if best is None:
-        raise _all_failed(trials)
+        raise all_failed(trials)
     return SearchResult(best[1], best[0], tuple(trials))
 
 
@@ -165,7 +171,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _try(
+def try_setting(
     build: Callable[[Params], DensityModel],
     number: int,
     params: dict[str, Any],
@@ -216,7 +222,7 @@ def _warm_up(build: Callable[[Params], DensityModel], dataset: Dataset, seed: in
         log.info("warm-up on %d rows failed (the trials decide): %s", WARM_ROWS, error)
 
 
-def _better(trial: Trial, best: Trial) -> bool:
+def better(trial: Trial, best: Trial) -> bool:
     """Higher validation log-likelihood; the earlier setting of the grid wins a tie."""
     return trial.valid_ll > best.valid_ll
 
@@ -234,7 +240,8 @@ def _in_order(params: Params) -> bool:
     return low is None or high is None or low <= high
 
 
-def _all_failed(trials: Sequence[Trial]) -> Exception:
+def all_failed(trials: Sequence[Trial]) -> Exception:
+    """What to raise when no setting could be fitted."""
     if not trials:
         return SearchError("the grid has no setting with tau_low <= tau_high")
     message = f"all {len(trials)} settings failed; the first: {trials[0].error}"

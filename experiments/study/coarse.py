@@ -1,0 +1,64 @@
+"""Settings are compared on some of the training rows, the best few once more on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any, Unpack
+
+from baselines.base import DensityModel
+from experiments.measures.timing import one_thread
+from experiments.study.search import (
+    Params,
+    SearchOptions,
+    SearchResult,
+    Trial,
+    all_failed,
+    better,
+    search,
+    settings,
+    try_setting,
+)
+from experiments.types import Dataset
+
+
+def search_coarse_to_fine(
+    build: Callable[[Params], DensityModel],
+    grid: Mapping[str, Sequence[Any]],
+    dataset: Dataset,
+    seed: int,
+    *,
+    rows: int,
+    finalists: int,
+    **options: Unpack[SearchOptions],
+) -> SearchResult:
+    """The best on all training rows of the settings that are best on the first `rows` of them.
+
+    The rows of a dataset are independent draws, so the first ones are a sample. Validation rows
+    are all used both times. A single setting, or a table no longer than `rows`, is not searched
+    twice. `finalists` is the number of settings that are learned once more from all rows; the
+    other arguments are those of `search`.
+    """
+    many = len(settings(grid)) * len(settings(options.get("then") or {})) > 1
+    if not many or len(dataset.train) <= rows:
+        return search(build, grid, dataset, seed, **options)
+    some = replace(dataset, train=dataset.train.head(rows))
+    coarse = search(build, grid, some, seed, **options).trials
+    done = sorted((t for t in coarse if t.status == "ok"), key=lambda t: -t.valid_ll)
+    trials, best = list(coarse), None
+    for params in [trial.params for trial in done[:finalists]]:
+        with options.get("turn", nullcontext)(), one_thread():
+            limit = options.get("limit_seconds")
+            trial, model = try_setting(build, len(trials), params, dataset, seed, limit)
+        trials.append(trial)
+        options.get("report", _nothing)(trial)
+        if model is not None and (best is None or better(trial, best[0])):
+            best = trial, model
+    if best is None:
+        raise all_failed(trials[len(coarse) :])
+    return SearchResult(best[1], best[0], tuple(trials), float(rows))
+
+
+def _nothing(_trial: Trial) -> None:
+    pass
