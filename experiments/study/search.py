@@ -132,14 +132,14 @@ def search(
     best: tuple[Trial, DensityModel] | None = None
     trials: list[Trial] = []
     for part in (grid, then) if then else (grid,):
-        chosen = best[0].params if best is not None else {}
+        chosen, base = (best[0].params, best[1]) if best is not None else ({}, None)
         for params in _spread(settings(part), max_settings):
             setting = chosen | params
             if any(trial.params == setting for trial in trials):
                 continue
             with turn(), one_thread():
                 trial, model = try_setting(
-                    build, len(trials), setting, dataset, seed, limit_seconds
+                    build, len(trials), setting, dataset, seed, limit_seconds, base
                 )
             trials.append(trial)
             report(trial)
@@ -178,15 +178,21 @@ def try_setting(
     dataset: Dataset,
     seed: int,
     limit_seconds: float | None,
+    base: DensityModel | None = None,
 ) -> tuple[Trial, DensityModel | None]:
-    """Fit and validate one setting; a failure of the model is a result too."""
+    """Fit and validate one setting; a failure of the model is a result too.
+
+    Of `base`, fitted on the same rows, a model may take over what it would learn again; its
+    training time counts that all the same.
+    """
     started = time.perf_counter()
     try:
         model = build(params)
         model.bind(dataset)
+        saved = model.resume(base) if isinstance(base, DensityModel) else 0.0
         with time_limit(limit_seconds):
             model.fit(dataset.train, dataset.domains, seed)
-        fitted = time.perf_counter() - started
+        fitted = time.perf_counter() - started + saved
         score = validate(model, dataset)
     except Exception as error:
         if stops_the_job(error):

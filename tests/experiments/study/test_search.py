@@ -175,3 +175,20 @@ def test_finalists_that_all_fail_on_all_rows_are_an_error():
             rows=100,
             finalists=2,
         )
+
+
+def test_the_second_part_of_a_search_takes_over_what_the_first_learned():
+    bases = []
+
+    class Resuming(Fragile):
+        def resume(self, earlier):
+            bases.append((self.alpha, earlier.alpha))
+            return 100.0
+
+    def build(params):
+        return Resuming(**params)
+
+    found = search(build, {"alpha": [1.0]}, DATA, 0, then={"alpha": [2.0, 3.0]})
+    assert bases == [(2.0, 1.0), (3.0, 1.0)]
+    assert [t.train_seconds > 100 for t in found.trials] == [False, True, True]
+    assert all(t.seconds < 100 for t in found.trials)
