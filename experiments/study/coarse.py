@@ -36,27 +36,35 @@ def search_coarse_to_fine(
     """The best on all training rows of the settings that are best on the first `rows` of them.
 
     The rows of a dataset are independent draws, so the first ones are a sample. Validation rows
-    are all used both times. A single setting, or a table no longer than `rows`, is not searched
-    twice. `finalists` is the number of settings that are learned once more from all rows; the
-    other arguments are those of `search`.
+    are all used both times. On the sample a fit has its share of the time limit: one that takes
+    longer would not end on all rows either. A single setting, or a table no longer than `rows`, is
+    not searched twice. `finalists` is the number of settings that are learned once more from all
+    rows (the next best takes the place of one that fails); the rest is as for `search`.
     """
     many = len(settings(grid)) * len(settings(options.get("then") or {})) > 1
     if not many or len(dataset.train) <= rows:
         return search(build, grid, dataset, seed, **options)
-    some = replace(dataset, train=dataset.train.head(rows))
-    coarse = search(build, grid, some, seed, **options).trials
-    done = sorted((t for t in coarse if t.status == "ok"), key=lambda t: -t.valid_ll)
-    trials, best = list(coarse), None
-    for params in [trial.params for trial in done[:finalists]]:
+    some, limit = replace(dataset, train=dataset.train.head(rows)), options.get("limit_seconds")
+    share = None if limit is None else limit * rows / len(dataset.train)
+    sample: SearchOptions = {**options, "limit_seconds": share}
+    trials = list(search(build, grid, some, seed, **sample).trials)
+    waiting = sorted((t for t in trials if t.status == "ok"), key=lambda t: -t.valid_ll)
+    best: tuple[Trial, DensityModel] | None = None
+    coarse, fitted = len(trials), 0
+    while waiting and fitted < finalists:
+        params = waiting.pop(0).params
+        base = best[1] if best is not None else None
         with options.get("turn", nullcontext)(), one_thread():
-            limit = options.get("limit_seconds")
-            trial, model = try_setting(build, len(trials), params, dataset, seed, limit)
+            trial, model = try_setting(build, len(trials), params, dataset, seed, limit, base)
         trials.append(trial)
         options.get("report", _nothing)(trial)
-        if model is not None and (best is None or better(trial, best[0])):
+        if model is None:
+            continue
+        fitted += 1
+        if best is None or better(trial, best[0]):
             best = trial, model
     if best is None:
-        raise all_failed(trials[len(coarse) :])
+        raise all_failed(trials[coarse:])
     return SearchResult(best[1], best[0], tuple(trials), float(rows))
 
 
