@@ -136,15 +136,23 @@ class Store:
         """The file that holds what the tracking store has yet to be told about a job."""
         return self.folder / UNLOGGED / f"{fingerprint}.json"
 
+    def waiting(self, fingerprint: str) -> Path:
+        """The file of a fitted model whose latency is still to be measured."""
+        return self.folder / "waiting" / f"{fingerprint}.pickle"
+
     def read(self, fingerprint: str) -> ResultRow | None:
         """The row of a job, or None if there is none that can be read."""
         frame = _read(self.folder / f"{fingerprint}.parquet")
         return None if frame is None else _row(frame)
 
     def finished(self, fingerprint: str) -> ResultRow | None:
-        """The row of a job that came to a final result; a failed job is not finished."""
+        """The row of a job that came to a final result.
+
+        A failed job is not finished, nor is one whose model waits for its latency to be measured.
+        """
         row = self.read(fingerprint)
-        return row if row is not None and row.status in FINAL else None
+        final = row is not None and row.status in FINAL
+        return row if final and not self.waiting(fingerprint).exists() else None
 
     def write(self, row: ResultRow, queries: pd.DataFrame | None = None) -> None:
         """Record a job: the per-query table first, the row (the commit) last."""
@@ -212,8 +220,13 @@ def write_parquet(frame: pd.DataFrame, path: Path) -> None:
 
 def write_text(text: str, path: Path) -> None:
     """Write a text so that `path` is either the old file or the whole new one."""
+    write_bytes(text.encode(), path)
+
+
+def write_bytes(content: bytes, path: Path) -> None:
+    """Write bytes so that `path` is either the old file or the whole new one."""
     with _replacing(path) as file:
-        file.write(text.encode())
+        file.write(content)
 
 
 @contextmanager
