@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -90,6 +90,16 @@ class BayesNet(DensityModel):
         counts = self._counts(codes, cards)
         self.cpts = [smooth(c, self.alpha, self.prior) for c in counts]
         self._infer = self._build_engine(cards)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the engine, which holds objects of another language."""
+        return {key: value for key, value in vars(self).items() if key != "_infer"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Builds the engine anew."""
+        vars(self).update(state)
+        if "cpts" in state:
+            self._infer = self._build_engine(self.encoder.cards)
 
     def _counts(self, codes: np.ndarray, cards: np.ndarray) -> list[np.ndarray]:
         return [count_table(codes, cards, (*above, i)) for i, above in enumerate(self.parents)]

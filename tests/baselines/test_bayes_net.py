@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -142,6 +144,14 @@ def test_a_network_takes_over_the_structure_of_one_that_is_smoothed_otherwise() 
     np.testing.assert_array_equal(again.score_samples(table), fresh.score_samples(table))
     assert BNDag(max_parents=1).resume(first) == 0.0
     assert BNTree().resume(first) == 0.0
+
+
+def test_a_network_can_be_pickled(dag: TrueDag) -> None:
+    back = pickle.loads(pickle.dumps(dag))
+    lower = np.full((1, len(dag.encoder.columns)), np.nan)
+    lower[0, 1] = 1.0
+    np.testing.assert_array_equal(back.probability(lower, lower), dag.probability(lower, lower))
+    assert TrueDag(alpha=2.0).alpha == pickle.loads(pickle.dumps(TrueDag(alpha=2.0))).alpha
 
 
 def test_too_large_tables_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,7 @@ from experiments.report.row_counts.__main__ import parts as row_count_parts
 from experiments.report.row_counts.__main__ import read_kept
 from experiments.report.rows import Rows
 from experiments.report.tables import writing as tables
+from experiments.report.tables.benchmark_pairs import benchmark_pairs_table
 from experiments.report.tables.benchmarks import counts_table, differences_table, training_table
 from experiments.report.tables.comparison import (
     best_ratios_table,
@@ -43,7 +44,14 @@ from experiments.report.tables.comparison import (
 from experiments.report.tables.floor import floor_table
 from experiments.report.tables.gaps import Gap, failed, study_gaps
 from experiments.report.tables.latency import latency_table
-from experiments.report.tables.loglik import FAMILY, benchmark_rows, by_rows, by_the_paper, table1
+from experiments.report.tables.loglik import (
+    FAMILY,
+    benchmark_rows,
+    by_rows,
+    by_the_paper,
+    models_of,
+    table1,
+)
 from experiments.report.tables.pairs import pairs
 from experiments.report.tables.plugins import EXPERIMENT as PLUGINS
 from experiments.report.tables.plugins import Standing, plugins_table, standing
@@ -181,7 +189,8 @@ def _scaling(sources: Sources) -> Section:
 def _table1(sources: Sources) -> Section:
     rows = benchmark_rows(sources.rows.table)
     paper = sources.paper
-    table = table1(rows, paper, pairs(rows, sources.results_dir))
+    paired = pairs(rows, sources.results_dir)
+    table = table1(rows, paper, paired)
     if rows.empty:
         gap = Gap("Table 1, our columns", "no rows of experiment=table1")
         return Section("benchmarks", "Real benchmarks", "", tables=(table,), gaps=(gap,))
@@ -196,6 +205,7 @@ def _table1(sources: Sources) -> Section:
             differences_table(rows, paper),
             counts_table(rows, paper),
             training_table(rows),
+            *([benchmark_pairs_table(paired, models_of(rows))] if paired else []),
         ),
         tuple(failed(rows)),
     )
