@@ -41,6 +41,7 @@ from experiments.report.tables.comparison import (
     ratios_frame,
     ratios_table,
 )
+from experiments.report.tables.families import LEVELLESS, family_tables
 from experiments.report.tables.floor import floor_table
 from experiments.report.tables.gaps import Gap, failed, study_gaps
 from experiments.report.tables.latency import latency_table
@@ -83,6 +84,7 @@ def build(sources: Sources) -> Report:
     sections = [
         _study(sources, "sparse"),
         _study(sources, "smooth"),
+        _further(sources),
         _floor(sources),
         _scaling(sources),
         _table1(sources),
@@ -162,6 +164,23 @@ def _study(sources: Sources, family: str) -> Section:
             kl_table(rows, suffix),
         ),
         tuple(study_gaps(rows, PREFIXES[family])),
+    )
+
+
+def _further(sources: Sources) -> Section:
+    """The families that have no levels of dependence."""
+    rows = {family: sources.rows.main(family) for family in LEVELLESS}
+    gaps = [
+        Gap(f"the {family} family", f"no rows of experiment={family}")
+        for family, found in rows.items()
+        if found.empty
+    ]
+    return Section(
+        "further-families",
+        "Families that are nobody's own",
+        "Neither the arithmetic of the sparse family nor the order of the smooth one helps here.",
+        tables=tuple(t for family, found in rows.items() for t in family_tables(found, family)),
+        gaps=(*gaps, *(gap for found in rows.values() for gap in failed(found))),
     )
 
 
@@ -261,7 +280,7 @@ def _gaps(sources: Sources, sections: Sequence[Section]) -> tuple[Gap, ...]:
 def _unplaced(rows: Rows) -> list[Gap]:
     """Models and datasets that no figure has a place for; their rows are in the table of runs."""
     main = rows.of(rows.study)
-    elsewhere = main[~main["family"].isin([*FAMILIES, FAMILY])]
+    elsewhere = main[~main["family"].isin([*FAMILIES, *LEVELLESS, FAMILY])]
     why = "not at one of the paper's levels: only in the table of all runs"
     return [Gap(f"dataset {name}", why) for name in sorted(set(elsewhere["dataset"]))]
 
