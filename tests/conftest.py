@@ -1,7 +1,7 @@
 """Shared by all tests: how hard hypothesis tries, and kernels that are compiled before they answer.
 
 `pytest --hypothesis-profile=deep` runs the property tests on thousands of examples. Where CI is set
-the examples are the same in every run, so that a submission is judged by what it changed; everywhere
+the examples are the same in every run, so that a change is judged by what it changed; everywhere
 else they are drawn anew.
 """
 
