@@ -212,10 +212,13 @@ def main() -> None:
             command="python -m experiments.propositions",
         )
         store.write(row)
-        found = (
-            f"{row.n_parameters:g} parameters, difference {row.kl_max:.1e}, LL {row.test_ll:.6f}"
-        )
-        print(f"{row.label}: {row.n_parameters:g} parameters, {found}")
+        shown = {
+            "parameters": row.n_parameters,
+            "difference": row.kl_max,
+            "nats lost": row.kl_mean,
+            "log-likelihood": row.test_ll,
+        }
+        print(row.label, *(f"{k} {v:.7g}" for k, v in shown.items() if v == v), sep=", ")
 
 
 if __name__ == "__main__":
