@@ -122,8 +122,7 @@ def learned_rows(dataset: str, learner: str, n_rows: int, cache_dir: Path) -> It
 
 def parts_rows(dataset: str, learner: str, model: FSPN, table: pd.DataFrame) -> Iterator[ResultRow]:
     """The losses at product and factorize nodes; nothing if there is no such node."""
-    codes = np.stack(model.domain_.encode(table), axis=1).astype(np.int32)
-    lost = likelihood_lost(model.root_, codes)
+    lost = likelihood_lost(model, table)
     if lost.parts:
         yield _row(
             dataset,
