@@ -18,6 +18,7 @@ from fspn.learn.fit import learn_model, row_codes, storable
 from fspn.learn.parameters import Parameters, thresholds_of
 from fspn.model.counting import Census, census
 from fspn.model.nodes import Node, count_parameters
+from fspn.model.query_cost import query_cost
 from fspn.model.size import size_bytes
 from fspn.schema.domain import Domain, as_table
 from fspn.schema.events import Events
@@ -54,6 +55,9 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
             have two values.
         max_cells: Cells of an intermediate result of a query on tables, at most. None = 300,000,
             and 4,096 where all columns have two values.
+        max_query_cost: Cells of all intermediate results of a query together, at most, over all
+            components: the handle on latency (``docs/learning.md`` has the curve). It takes the
+            place of ``max_cells`` where that is None. ``query_cost_`` tells what was used.
         max_bins: Cells of a column, at most; a column of no more values has one cell per value.
             None = 128 values, and 64 cells for reals and for columns of more values.
         n_components: Children of the root sum node, learned by EM (fewer where a child is left
@@ -95,6 +99,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         n_clusters: int = 2,
         max_parents: int | None = None,
         max_cells: int | None = None,
+        max_query_cost: int | None = None,
         max_bins: int | None = None,
         n_components: int | None = None,
         offsets: bool = True,
@@ -119,6 +124,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         self.n_clusters = n_clusters
         self.max_parents = max_parents
         self.max_cells = max_cells
+        self.max_query_cost = max_query_cost
         self.max_bins = max_bins
         self.n_components = n_components
         self.offsets = offsets
@@ -288,6 +294,14 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
             return 0
         program = self._compiled.program
         return sum(array.nbytes for array in (*program.pools, program.dense))
+
+    @property
+    def query_cost_(self) -> float:
+        """The cells that one query touches at most; see :func:`fspn.model.query_cost.query_cost`.
+
+        Evidence, and columns that a query leaves out, make it cheaper.
+        """
+        return query_cost(self.root_, [v.size for v in self.domain_.variables])
 
     @property
     def n_parameters_(self) -> int:

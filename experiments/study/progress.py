@@ -132,6 +132,13 @@ class Display:
         self.progress.advance(self.task)
         self._refresh()
 
+    def dropped(self, label: str) -> None:
+        """Leave out a job that is not needed."""
+        with self._lock:
+            self.clock.ended(label, None)
+        self.total -= 1
+        self.progress.update(self.task, total=self.total)
+
     def _print(self, line: str) -> None:
         self.console.print(line, soft_wrap=True)
         self._spoke.set()

@@ -16,7 +16,7 @@ from fspn.learn.mixture.fit import learn_mixture
 from fspn.learn.paper import Learner
 from fspn.learn.parameters import Parameters
 from fspn.learn.progress import progress
-from fspn.learn.settings import resolve, resolve_binary, resolve_mixture, seed_of
+from fspn.learn.settings import resolve, resolve_binary, resolve_mixture, seed_of, share_cost
 from fspn.learn.slices import Slice
 from fspn.model.nodes import Node, Sum
 from fspn.schema.cells import OUTSIDE
@@ -44,11 +44,12 @@ def learn_model(table: pd.DataFrame, domains: Any, params: Parameters) -> tuple[
     mixture = resolve_mixture(params, settings)
     rng = np.random.default_rng(seed)
     cells = len(table) * len(domain)
+    parts = split_by_missing(data) if all_cells and binary is None else [data]
+    settings, mixture = share_cost(settings, mixture, domain, len(parts))
     with progress(cells if mixture is None else 2 * cells, params.verbose) as report:
         if binary is not None:
             return domain, learn_binary(data, binary, rng, report)
         scope = range(len(domain))
-        parts = split_by_missing(data) if all_cells else [data]
         roots = [
             Learner(settings, rng, report).learn(part, scope)
             if mixture is None

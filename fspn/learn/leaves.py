@@ -133,6 +133,7 @@ def fit_network(
     offsets: bool = True,
     graded: bool = False,
     trees: bool = False,
+    max_cost: float = np.inf,
 ) -> Node:
     r"""Nested factorize nodes for :math:`\Pr(S \mid C)` on top of ``left``, the FSPN of C.
 
@@ -142,7 +143,7 @@ def fit_network(
     variables = [*scope, *given]
     table = coded_table(data, variables, offsets, graded, trees)
     scores = LocalScores(table, price=1.0 + np.log(len(table)))
-    network = learn_network(scores, strength, max_parents, max_cells, rng)
+    network = learn_network(scores, strength, max_parents, max_cells, rng, max_cost=max_cost)
     return network_node(scores, network, variables, len(scope), alpha, left)
 
 

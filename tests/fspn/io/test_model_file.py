@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments import appendix_b as paper_example
 from fspn import FSPN
 from fspn.io.container import DIGEST_BYTES, HEAD, MAGIC, ModelFileError, pack, unpack
 from fspn.io.model_file import load_model, save_model
@@ -34,7 +35,6 @@ from fspn.schema.cells import Cells
 from fspn.schema.domain import Domain, Variable
 from fspn.schema.events import Codes, Interval, Span
 from fspn.validate import ModelError
-from tests.fspn import paper_example
 from tests.random_models import ModelMaker, point_events
 
 CELLS = Cells(
