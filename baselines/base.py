@@ -126,6 +126,14 @@ class DensityModel(ABC):
     def bind(self, dataset: Any) -> None:  # noqa: B027
         """Hook that the runner calls before `fit`; only models that use the truth override it."""
 
+    def resume(self, earlier: DensityModel) -> float:
+        """Hook before `fit`: takes over what a model fitted on the same rows and seed has learned.
+
+        Returns the seconds which that took there, so that a training time can count them; 0 where
+        nothing is taken over.
+        """
+        return 0.0
+
     def fit(self, table: pd.DataFrame, domains: Mapping[str, np.ndarray], seed: int = 0) -> Self:
         """Learns the model from the rows of `table`; `domains` may hold values not seen there."""
         if table.empty:

@@ -1,4 +1,4 @@
-r"""Measures Propositions 1 and 3: `python -m experiments.propositions` writes rows for the report.
+r"""Measures what the paper proves: `python -m experiments.propositions` writes rows for the report.
 
 Proposition 1: random Bayesian networks are converted to FSPNs; number of free parameters of both,
 and the KL over the whole joint table, which is enumerated.
@@ -6,7 +6,9 @@ Proposition 3: in a learned FSPN, the weights of every sum node that all rows re
 
 .. math:: w_i' = \frac1n \sum_x \frac{w_i p_i(x)}{\sum_j w_j p_j(x)},
 
-which raises the training likelihood unless they are at a local maximum.
+which raises the training likelihood unless they are at a local maximum; and what product and
+factorize nodes lose (`experiments.likelihood_lost`).
+Appendix B: the worked example's event, asked of the example's FSPN.
 """
 
 from __future__ import annotations
@@ -21,10 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import yaml
 from scipy.special import logsumexp
 
+from experiments import appendix_b
 from experiments.datasets import load
+from experiments.likelihood_lost import likelihood_lost
 from experiments.records.fingerprint import code_version, commit
 from experiments.records.rows import ResultRow, Store
 from experiments.study.job import machine_name
@@ -38,6 +43,8 @@ from fspn.model.nodes import Factorize, Node, Product, Sum
 EXPERIMENT = "propositions"
 # Sum nodes arise where variables are dependent but not highly correlated: the smooth family.
 DATASETS = ("smooth_21", "smooth_37")
+FURTHER = ("rdc_21", "rdc_37", "rdc_65")
+FAMILIES = {"rdc": "sparse", "smooth": "smooth", "random": "network", "figure": "network"}
 LEARNERS: Mapping[str, Mapping[str, Any]] = {"fspn": {}, "fspn_paper": {"preset": "paper"}}
 TARGET = "baselines.ours.fspn_model.FSPNModel"
 
@@ -102,18 +109,40 @@ def conversion_rows(network: Network) -> Iterator[ResultRow]:
     )
 
 
-def optimum_rows(dataset: str, learner: str, n_rows: int, cache_dir: Path) -> Iterator[ResultRow]:
-    """Training likelihood as learned and after the EM step; nothing if there is no sum node."""
+def learned_rows(dataset: str, learner: str, n_rows: int, cache_dir: Path) -> Iterator[ResultRow]:
+    """What product and factorize nodes of a learned model lose, and what an EM step gains."""
     settings = yaml.safe_load((conf_dir() / "dataset" / f"{dataset}.yaml").read_text("utf-8"))
     data = load({**settings, "train_rows": n_rows}, 0, cache_dir)
     domains: dict[Hashable, np.ndarray] = dict(data.domains.items())
     model = FSPN(random_state=0, **LEARNERS[learner]).fit(data.train, domains=domains)
+    yield from parts_rows(dataset, learner, model, data.train)
+    if dataset in DATASETS:
+        yield from optimum_rows(dataset, learner, model, data.train)
+
+
+def parts_rows(dataset: str, learner: str, model: FSPN, table: pd.DataFrame) -> Iterator[ResultRow]:
+    """The losses at product and factorize nodes; nothing if there is no such node."""
+    lost = likelihood_lost(model, table)
+    if lost.parts:
+        yield _row(
+            dataset,
+            f"{learner}_parts",
+            n_nodes=float(lost.parts),
+            kl_max=lost.difference,
+            kl_mean=lost.nats,
+        )
+
+
+def optimum_rows(
+    dataset: str, learner: str, model: FSPN, table: pd.DataFrame
+) -> Iterator[ResultRow]:
+    """Training likelihood as learned and after the EM step; nothing if there is no sum node."""
     sums = list(reached_sums(model.root_))
     if not sums:
         return
-    events = row_events(model.domain_, model.domain_.encode(data.train))
+    events = row_events(model.domain_, model.domain_.encode(table))
     gain = sum(em_gain(node, events) for node in sums)
-    learned = model.score(data.train)
+    learned = model.score(table)
     yield _row(dataset, learner, test_ll=learned, n_nodes=float(model.n_nodes_))
     yield _row(dataset, f"{learner}_em", test_ll=learned + gain)
 
@@ -145,7 +174,7 @@ def _row(dataset: str, model: str, **measures: float) -> ResultRow:
         experiment=EXPERIMENT,
         label=f"{dataset}/{model}",
         dataset=dataset,
-        family="network" if model.startswith("bn") else "smooth",
+        family=FAMILIES[dataset.partition("_")[0]],
         seed=0,
         model=model,
         **measures,  # type: ignore[arg-type]
@@ -153,11 +182,13 @@ def _row(dataset: str, model: str, **measures: float) -> ResultRow:
 
 
 def measure(n_rows: int, networks: int, cache_dir: Path) -> Iterator[ResultRow]:
-    """All rows of both propositions."""
+    """All rows of this experiment."""
+    error = abs(appendix_b.probability() - appendix_b.PRINTED)
+    yield _row("figure_1", "appendix_b", kl_max=error)
     for seed in range(networks):
         yield from conversion_rows(random_network(seed))
-    for dataset, learner in product(DATASETS, LEARNERS):
-        yield from optimum_rows(dataset, learner, n_rows, cache_dir)
+    for dataset, learner in product((*DATASETS, *FURTHER), LEARNERS):
+        yield from learned_rows(dataset, learner, n_rows, cache_dir)
 
 
 def main() -> None:
@@ -180,8 +211,13 @@ def main() -> None:
             command="python -m experiments.propositions",
         )
         store.write(row)
-        found = f"{row.n_parameters:g} parameters, KL {row.kl_max:.1e}, LL {row.test_ll:.6f}"
-        print(f"{row.label}: {found}")
+        shown = {
+            "parameters": row.n_parameters,
+            "difference": row.kl_max,
+            "nats lost": row.kl_mean,
+            "log-likelihood": row.test_ll,
+        }
+        print(row.label, *(f"{k} {v:.7g}" for k, v in shown.items() if v == v), sep=", ")
 
 
 if __name__ == "__main__":

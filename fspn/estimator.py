@@ -15,9 +15,11 @@ from fspn.ask.questions import AllQuestions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
 from fspn.learn.fit import learn_model, row_codes, storable
+from fspn.learn.gains import Gains
 from fspn.learn.parameters import Parameters, thresholds_of
 from fspn.model.counting import Census, census
 from fspn.model.nodes import Node, count_parameters
+from fspn.model.query_cost import query_cost
 from fspn.model.size import size_bytes
 from fspn.schema.domain import Domain, as_table
 from fspn.schema.events import Events
@@ -54,6 +56,9 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
             have two values.
         max_cells: Cells of an intermediate result of a query on tables, at most. None = 300,000,
             and 4,096 where all columns have two values.
+        max_query_cost: Cells of all intermediate results of a query together, at most, over all
+            components: the handle on latency (``docs/learning.md`` has the curve). It takes the
+            place of ``max_cells`` where that is None. ``query_cost_`` tells what was used.
         max_bins: Cells of a column, at most; a column of no more values has one cell per value.
             None = 128 values, and 64 cells for reals and for columns of more values.
         n_components: Children of the root sum node, learned by EM (fewer where a child is left
@@ -95,6 +100,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         n_clusters: int = 2,
         max_parents: int | None = None,
         max_cells: int | None = None,
+        max_query_cost: int | None = None,
         max_bins: int | None = None,
         n_components: int | None = None,
         offsets: bool = True,
@@ -119,6 +125,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         self.n_clusters = n_clusters
         self.max_parents = max_parents
         self.max_cells = max_cells
+        self.max_query_cost = max_query_cost
         self.max_bins = max_bins
         self.n_components = n_components
         self.offsets = offsets
@@ -143,9 +150,11 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         if isinstance(y, Mapping):
             raise TypeError("the second argument of fit is y; write fit(X, domains={...})")
         table = as_table(X)
-        domain, root = learn_model(table, domains, Parameters.of(self))
+        gains = Gains()
+        domain, root = learn_model(table, domains, Parameters.of(self), gains)
         self._adopt(domain, root, as_frame=isinstance(X, pd.DataFrame))
         self.n_rows_ = len(table)
+        self.gains_ = gains.per_row(len(table))
         return self
 
     def update(self, X: Any) -> FSPN:
@@ -175,7 +184,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         """A fitted model from nodes, built by hand or converted."""
         model = cls(**params)
         model._adopt(domain, root, as_frame=True)
-        model.n_rows_ = 0
+        model.n_rows_, model.gains_ = 0, {}
         return model
 
     def _adopt(self, domain: Domain, root: Node, as_frame: bool) -> None:
@@ -238,7 +247,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
 
         self._check_fitted()
         params = storable(self.get_params(deep=False))
-        facts = {"as_frame_": self.as_frame_, "n_rows_": self.n_rows_}
+        facts = {"as_frame_": self.as_frame_, "n_rows_": self.n_rows_, "gains_": self.gains_}
         save_model(path, self.domain_, self.root_, {**params, **facts})
 
     @classmethod
@@ -249,10 +258,11 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         domain, root, params = load_model(path)
         as_frame = bool(params.pop("as_frame_", True))
         n_rows = int(params.pop("n_rows_", 0))
+        gains = dict(params.pop("gains_", {}))
         known = {k: v for k, v in params.items() if k in cls._get_param_names()}
         model = cls(**known)
         model._adopt(domain, root, as_frame)
-        model.n_rows_ = n_rows
+        model.n_rows_, model.gains_ = n_rows, gains
         return model
 
     @property
@@ -261,7 +271,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         return thresholds_of(self.preset, self.tau_low, self.tau_high)
 
     def describe(self) -> Description:
-        """Kinds of nodes, parameters, columns and the strongest dependences, to be printed."""
+        """Kinds of nodes and what they gained, columns, strongest dependences, to be printed."""
         self._check_fitted()
         free = Events(1, {})
         return describe(
@@ -269,6 +279,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
             self.domain_,
             self.size_bytes_,
             lambda v, u: self._joint_table([v, u], free),
+            self.gains_,
         )
 
     @property
@@ -288,6 +299,14 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
             return 0
         program = self._compiled.program
         return sum(array.nbytes for array in (*program.pools, program.dense))
+
+    @property
+    def query_cost_(self) -> float:
+        """The cells that one query touches at most; see :func:`fspn.model.query_cost.query_cost`.
+
+        Evidence, and columns that a query leaves out, make it cheaper.
+        """
+        return query_cost(self.root_, [v.size for v in self.domain_.variables])
 
     @property
     def n_parameters_(self) -> int:

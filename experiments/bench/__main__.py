@@ -22,7 +22,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from experiments.bench.options import DATASETS, SECTIONS, Options, quick
+from experiments.bench.options import DATASETS, ROW_COUNTS, SECTIONS, Options, quick
 from experiments.bench.parts import Part, Shelf, plan
 from experiments.bench.plots import draw_all
 from experiments.bench.results import Results
@@ -49,7 +49,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--quick", action="store_true", help="all in small: a check, no measurement")
     p.add_argument("--fresh", action="store_true", help="measure again what was finished before")
     p.add_argument("--stock-limit", type=float, help="seconds for SPFlow's own learn_mspn")
-    p.add_argument("--max-rows", type=int, help="end of the curve over rows")
+    p.add_argument(
+        "--max-rows", type=int, help="end of the curve over rows, 2,500,000 unless given"
+    )
     p.add_argument("--max-columns", type=int, help="end of the curve over columns")
     p.add_argument("--datasets", nargs="+", choices=DATASETS, help="some of the six only")
     p.add_argument("--sections", nargs="+", choices=SECTIONS, default=SECTIONS, help="some only")
@@ -63,7 +65,8 @@ def options_of(given: argparse.Namespace) -> Options:
     """What the command line asks for."""
     options = quick(given.cache) if given.quick else Options(cache_dir=given.cache)
     if given.max_rows is not None:
-        kept = tuple(n for n in options.row_counts if n <= given.max_rows)
+        known = options.row_counts if given.quick else ROW_COUNTS
+        kept = tuple(n for n in known if n <= given.max_rows)
         options = replace(options, row_counts=kept)
     if given.max_columns is not None:
         kept = tuple(n for n in options.column_counts if n <= given.max_columns)
@@ -122,7 +125,11 @@ def write(out: Path, records: Sequence[Any], head: dict[str, Any]) -> None:
     text += "".join(f"\n![{name}]({name}.svg)\n" for name in drawn)
     (out / "bench.md").write_text(text, encoding="utf-8")
     _write_csv(out / "times.csv", results)
-    Console(highlight=False).print(f"{out / 'bench.md'}: " + _summary(verdicts), markup=False)
+    console = Console(highlight=False, soft_wrap=True)
+    for target in verdicts:
+        if target.found:
+            console.print(target.line(), markup=False)
+    console.print(f"{out / 'bench.md'}: " + _summary(verdicts), markup=False)
 
 
 def _verdict(target: Target) -> dict[str, Any]:

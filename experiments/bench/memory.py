@@ -56,7 +56,7 @@ def measure(name: str, rows: int, seed: int, cache_dir: Path, rounds: Rounds) ->
     domains: dict[Any, np.ndarray] = dict(dataset.domains.items())
     network = getattr(dataset.truth, "network")  # noqa: B009
     with one_thread():
-        study_fspn(seed).fit(dataset.train.head(1_000), domains)
+        study_fspn(seed).fit(dataset.train.head(1_000), domains=domains)
         events = events_of(dataset.test, QUERIES, seed)
         del dataset
         base = status_bytes("VmRSS")
@@ -78,7 +78,7 @@ def measure(name: str, rows: int, seed: int, cache_dir: Path, rounds: Rounds) ->
 
 def _fit(table: pd.DataFrame, domains: dict[Any, np.ndarray], seed: int) -> tuple[float, FSPN]:
     started = time.perf_counter()
-    model = study_fspn(seed).fit(table, domains)
+    model = study_fspn(seed).fit(table, domains=domains)
     return time.perf_counter() - started, model
 
 

@@ -16,12 +16,18 @@ SECTIONS = (
     "limit",
     "tables",
     "completions",
+    "wide",
+    "threads",
     "rows",
     "columns",
     "domains",
     "nodes",
     "stock",
 )
+ROW_COUNTS = tuple(10_000_000 >> k for k in range(10, -1, -1))
+"""The whole curve over rows; each twice the one before."""
+FEW_ROWS = 2_500_000
+"""Where it ends unless the command line says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Options:
         curves: Rounds of the scaling curves.
         row_curve: Rounds of the curve over rows, where each step is judged.
         scaling_dataset: The dataset of the curves over rows and of the nodes.
-        row_counts: The curve over rows; each twice the one before.
+        row_counts: The curve over rows, a part of `ROW_COUNTS`.
         column_counts: The curve over columns.
         column_rows: Rows of that curve and of the one over nodes.
         domain_sizes: The curve over domain sizes.
@@ -50,6 +56,9 @@ class Options:
         table_rows: Rows of each, at most.
         table_queries: Counts that are asked for on each.
         networks: Published networks whose most probable completions are asked for.
+        wide_columns: Tables of so many columns that all hang together.
+        wide_rows: Their rows.
+        threads: Threads that share a batch.
         touched: Queries whose memory accesses are counted.
         stock_limit: Seconds after which SPFlow's `learn_mspn` is ended.
         share_machine: Whether to measure beside running studies instead of waiting for them.
@@ -60,25 +69,28 @@ class Options:
     rows: int = 100_000
     seed: int = 0
     single: int = 100
-    slow: int = 10
+    slow: int = 5
     batch: int = 10_000
     queries: Rounds = field(default_factory=Rounds)
-    training: Rounds = field(default_factory=lambda: Rounds(3, 2, 6.0))
+    training: Rounds = field(default_factory=lambda: Rounds(3, 1, 3.0))
     curves: Rounds = field(default_factory=lambda: Rounds(3, 1, 4.0))
-    row_curve: Rounds = field(default_factory=lambda: Rounds(3, 1, 45.0))
+    row_curve: Rounds = field(default_factory=lambda: Rounds(3, 1, 6.0))
     scaling_dataset: str = "rdc_65"
-    row_counts: tuple[int, ...] = tuple(10_000_000 >> k for k in range(10, -1, -1))
+    row_counts: tuple[int, ...] = tuple(n for n in ROW_COUNTS if n <= FEW_ROWS)
     column_counts: tuple[int, ...] = (5, 10, 20, 40, 80, 160, 200)
     column_rows: int = 20_000
     domain_sizes: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000)
     domain_rows: int = 50_000
-    node_min_rows: tuple[int, ...] = (10_000, 3_000, 1_000, 300, 100)
+    node_min_rows: tuple[int, ...] = (10_000, 3_000, 1_000, 300)
     tables: tuple[str, ...] = TABLES
     networks: tuple[str, ...] = NETWORKS
     table_rows: int = 1_000_000
     table_queries: int = 300
+    wide_columns: tuple[int, ...] = (40, 100, 200)
+    wide_rows: int = 3_000
+    threads: int = 2
     touched: int = 50
-    stock_limit: float = 40.0
+    stock_limit: float = 15.0
     share_machine: bool = False
     cache_dir: Path = Path("data/cache")
 
@@ -106,6 +118,8 @@ def quick(cache_dir: Path) -> Options:
         networks=("child",),
         table_rows=1_000,
         table_queries=5,
+        wide_columns=(12,),
+        wide_rows=300,
         touched=2,
         stock_limit=1.0,
         share_machine=True,

@@ -24,7 +24,9 @@ from experiments.bench.scaling import (
     nodes_curve,
     rows_point,
 )
+from experiments.bench.threads import measure_threads
 from experiments.bench.training import measure_stock, measure_training
+from experiments.bench.wide import measure_wide
 from experiments.records.fingerprint import code_version
 from experiments.records.locks import Machine
 from experiments.study.job import machine_name
@@ -44,6 +46,8 @@ MEASURES = {
     "limit": "experiments.bench.limit.measure_limit",
     "tables": "experiments.bench.real.measure_real",
     "completions": "experiments.bench.completions.measure_completions",
+    "wide": "experiments.bench.wide.measure_wide",
+    "threads": "experiments.bench.threads.measure_threads",
     "rows": "experiments.bench.memory.measure",
     "columns": "experiments.bench.scaling.columns_curve",
     "domains": "experiments.bench.scaling.domains_curve",
@@ -54,6 +58,7 @@ NAMED = {
     "datasets",
     "tables",
     "networks",
+    "wide_columns",
     "row_counts",
     "column_counts",
     "stock_limit",
@@ -88,6 +93,10 @@ def plan(options: Options, sections: tuple[str, ...]) -> Iterator[Part]:
         "tables": {name: partial(measure_real, name, options) for name in options.tables},
         "completions": {
             name: partial(measure_completions, name, options) for name in options.networks
+        },
+        "wide": {m: partial(measure_wide, m, options) for m in options.wide_columns},
+        "threads": {
+            options.scaling_dataset: partial(measure_threads, options.scaling_dataset, options)
         },
         "rows": {n: partial(rows_point, n, options) for n in options.row_counts},
         "columns": {f"to-{widest}": partial(columns_curve, options)},

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Found = Mapping[str, Any]
-PLAIN = ("queries", "training", "limit", "stock", "tables", "completions")
+PLAIN = ("queries", "training", "limit", "stock", "tables", "completions", "wide", "threads")
 """Sections that are no curves."""
 
 
@@ -21,6 +21,8 @@ class Results:
     stock: tuple[Found, ...] = ()
     tables: tuple[Found, ...] = ()
     completions: tuple[Found, ...] = ()
+    wide: tuple[Found, ...] = ()
+    threads: tuple[Found, ...] = ()
     curves: Mapping[str, tuple[Found, ...]] | None = None
 
     @classmethod

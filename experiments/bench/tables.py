@@ -8,7 +8,7 @@ from typing import Any
 from experiments.bench.contestants import LABELS as ENGINES
 from experiments.bench.curves import exponent
 from experiments.bench.results import Found, Results, learner_of, time_of
-from experiments.bench.targets import Target, doubling
+from experiments.bench.targets import Target, doubling, number
 from experiments.bench.training import LABELS as LEARNERS
 
 CURVES = {
@@ -29,6 +29,8 @@ def page(results: Results, verdicts: Sequence[Target], about: Found) -> str:
         "## Batched, µs per query", *_queries(results, True),
         "## Real tables: counts by conditions on 1 to 6 columns", *_real(results),
         "## Most probable completions of published networks, ms", *_completions(results),
+        "## Wide models: every column depends on others far away", *_wide(results),
+        "## Threads: one batch, µs per query", *_threads(results),
         "## Training, s", *_training(results),
         "## The limit: reading the bytes that a query touches", *_limit(results),
         "## Scaling of FSPN", *_curves(results),
@@ -131,6 +133,34 @@ def _completions(results: Results) -> Iterator[str]:
         )
 
 
+def _wide(results: Results) -> Iterator[str]:
+    if results.wide:
+        yield _table(
+            ["columns", "learned in, s", "question", "asked", "ms: median", "`TooWide`"],
+            [
+                [
+                    part["columns"], number(part["train_seconds"]), kind["kind"], kind["asked"],
+                    number(kind["milliseconds"]), kind["too_wide"],
+                ]
+                for part in results.wide for kind in part["kinds"]
+            ],
+        )  # fmt: skip
+
+
+def _threads(results: Results) -> Iterator[str]:
+    if results.threads:
+        yield _table(
+            ["dataset", "events", "one thread", "threads", "so many", "one over so many"],
+            [
+                [
+                    part["dataset"], f"{part['events']:,}", _spread(part["one_us"]),
+                    part["threads"], _spread(part["many_us"]), _spread(part["speed_up"]),
+                ]
+                for part in results.threads
+            ],
+        )  # fmt: skip
+
+
 def _quantiles(values: Sequence[float]) -> str:
     return " / ".join(number(value) for value in values)
 
@@ -218,13 +248,6 @@ def _stock(part: Found | None) -> str:
 
 def _spread(spread: Found) -> str:
     return f"{number(spread['median'])} ({number(spread['low'])}-{number(spread['high'])})"
-
-
-def number(value: float | None) -> str:
-    """Three significant digits, without an exponent."""
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _table(head: list[str], rows: list[list[Any]]) -> str:

@@ -88,7 +88,7 @@ def measure_stock(name: str, options: Options) -> StockPart:
 def _learners(dataset: Dataset, table: pd.DataFrame, seed: int) -> dict[str, Callable[[], object]]:
     domains: dict[Hashable, np.ndarray] = dict(dataset.domains.items())
     learners: dict[str, Callable[[], object]] = {
-        "fspn": lambda: study_fspn(seed).fit(table, domains),
+        "fspn": lambda: study_fspn(seed).fit(table, domains=domains),
         "agrum_search": _agrum_search(dataset, table, seed),
     }
     for name in ("bn_dag", "bn_tree", "mspn"):

@@ -9,6 +9,8 @@ from typing import Any
 from experiments.datasets.config import FAMILIES, GeneratorConfig
 from experiments.datasets.debd import FAMILY as DEBD
 from experiments.datasets.debd import BenchmarkConfig, load_benchmark
+from experiments.datasets.dense import FAMILY as DENSE
+from experiments.datasets.dense import DenseConfig, load_dense
 from experiments.datasets.generated import load_generated
 from experiments.datasets.hidden import FAMILY as HIDDEN
 from experiments.datasets.hidden import HiddenConfig, load_hidden
@@ -45,6 +47,8 @@ def load(
         return load_real_table(settings, seed, cache_dir)
     if isinstance(settings, HiddenConfig):
         return load_hidden(settings, queries, seed, cache_dir)
+    if isinstance(settings, DenseConfig):
+        return load_dense(settings, queries, seed, cache_dir)
     return load_generated(settings, queries, seed, cache_dir)
 
 
@@ -53,7 +57,9 @@ def check(config: Mapping[str, Any]) -> None:
     _settings(config)
 
 
-Settings = GeneratorConfig | HiddenConfig | TableConfig | BenchmarkConfig | RealTableConfig
+Settings = (
+    GeneratorConfig | HiddenConfig | DenseConfig | TableConfig | BenchmarkConfig | RealTableConfig
+)
 
 
 def _settings(config: Mapping[str, Any]) -> Settings:
@@ -62,11 +68,13 @@ def _settings(config: Mapping[str, Any]) -> Settings:
         return GeneratorConfig.from_mapping(config)
     if family == HIDDEN:
         return HiddenConfig.from_mapping(config)
+    if family == DENSE:
+        return DenseConfig.from_mapping(config)
     if family == "csv":
         return TableConfig.from_mapping(config)
     if family == DEBD:
         return BenchmarkConfig.from_mapping(config)
     if family == TABLE:
         return RealTableConfig.from_mapping(config)
-    known = (*FAMILIES, HIDDEN, "csv", DEBD, TABLE)
+    known = (*FAMILIES, HIDDEN, DENSE, "csv", DEBD, TABLE)
     raise ValueError(f"dataset.family is {family!r} but must be one of {known}")

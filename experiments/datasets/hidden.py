@@ -8,7 +8,6 @@ whose rows are drawn from a Dirichlet distribution: the smaller its concentratio
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import prod
@@ -19,6 +18,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
 
+from experiments.datasets.assemble import SPLITS, assemble, pack_queries
 from experiments.datasets.cache import Arrays, cached
 from experiments.datasets.config import checked_keys
 from experiments.datasets.graph import Graph
@@ -26,12 +26,11 @@ from experiments.datasets.network import Network
 from experiments.datasets.seeds import digest_of, generator
 from experiments.datasets.truth import ExactTruth, check_cells
 from experiments.measures.workload import WorkloadConfig, draw_workload
-from experiments.types import Dataset, Evidence, EvidenceQuery, WeightedPoints, Workload
+from experiments.types import Dataset, Evidence, WeightedPoints
 
 FAMILY = "hidden"
 GENERATOR_VERSION = 1
 WEIGHT_CONCENTRATION = 5.0
-SPLITS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True)
@@ -189,27 +188,7 @@ def load_hidden(
     digest = digest_of(GENERATOR_VERSION, asdict(config), asdict(workload), seed)
     arrays = cached(cache_dir / f"{digest}.npz", lambda: _build(config, workload, seed))
     truth = truth_of(config, seed)
-    queries = json.loads(str(arrays["queries"]))
-    train, valid, test = (
-        pd.DataFrame(arrays[split].astype(np.int64), columns=list(truth.domains))
-        for split in SPLITS
-    )
-    return Dataset(
-        name=config.name,
-        family=FAMILY,
-        target_rdc=None,
-        measured_rdc=None,
-        seed=seed,
-        train=train,
-        valid=valid,
-        test=test,
-        domains=truth.domains,
-        truth=truth,
-        workload=Workload(
-            tuple(EvidenceQuery(tuple(q["query"]), q["evidence"], q["target"]) for q in queries)
-        ),
-        digest=digest,
-    )
+    return assemble(config, seed, digest, arrays, truth, truth.domains)
 
 
 def truth_of(config: HiddenConfig, seed: int) -> HiddenTruth:
@@ -231,5 +210,4 @@ def _build(config: HiddenConfig, workload: WorkloadConfig, seed: int) -> Arrays:
         rows, classes = sample_rows(truth, n, generator(split, *axes))
         arrays |= {split: rows.to_numpy().astype(np.uint8), f"{split}_class": classes}
     fresh, _ = sample_rows(truth, workload.queries, generator("workload", *axes))
-    queries = draw_workload(fresh, workload, generator("queries", *axes))
-    return arrays | {"queries": np.array(json.dumps([asdict(q) for q in queries.queries]))}
+    return arrays | pack_queries(draw_workload(fresh, workload, generator("queries", *axes)))

@@ -40,10 +40,25 @@ def evaluate(
     """
     if dataset.counting is not None:
         return evaluate_counts(cast(Estimator, model), dataset, row, timing, machine)
+    return evaluate_latency(
+        model, dataset, evaluate_answers(model, dataset, row, kl, machine), timing, machine
+    )
+
+
+def evaluate_answers(
+    model: DensityModel, dataset: Dataset, row: ResultRow, kl: KLConfig, machine: Machine
+) -> Measured:
+    """The row with log-likelihood and KL filled in, and the per-query table."""
     done = row, _queries_table(dataset)
     with machine.working(), one_thread():
         done = _try(lambda: _test_ll(model, dataset, *done), done)
-        done = _try(lambda: _kl(model, dataset, kl, *done), done)
+        return _try(lambda: _kl(model, dataset, kl, *done), done)
+
+
+def evaluate_latency(
+    model: DensityModel, dataset: Dataset, done: Measured, timing: TimingConfig, machine: Machine
+) -> Measured:
+    """What was measured before, with the latencies; nothing else computes meanwhile."""
     with machine.alone():
         return _try(lambda: _latency(model, dataset, timing, *done), done)
 

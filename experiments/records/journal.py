@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,7 @@ class Recorder:
         row: the job, before it has any results.
         config: its resolved settings.
         live: log while the job runs; else the journal is all that this process writes.
+        trials: of a job that goes on after a break; its run is the one that `row` names.
     """
 
     def __init__(
@@ -66,12 +67,13 @@ class Recorder:
         config: Mapping[str, Any],
         *,
         live: bool = True,
+        trials: Sequence[Trial] | None = None,
     ) -> None:
         self.tracker, self.store, self.config = tracker, store, dict(config)
-        self.trials: list[Trial] = []
+        self.trials: list[Trial] = list(trials or ())
         self._run: Run | None = Run()
         if live:
-            self._tell(lambda _: self._open(row))
+            self._tell(lambda _: self._open(row, again=trials is not None and bool(row.run_id)))
         else:
             self._run = None
 
@@ -99,12 +101,16 @@ class Recorder:
         if self._run is not None:
             self.store.unlogged(row.fingerprint).unlink(missing_ok=True)
 
+    def suspend(self, row: ResultRow, queries: pd.DataFrame | None) -> None:
+        """Write what is known of a job that goes on later; its run stays open until then."""
+        self.store.write(row, queries)
+
     def abandon(self, status: str) -> None:
         """End the run of a job that is not recorded, as FAILED or KILLED."""
         self._tell(lambda run: run.close(status))
 
-    def _open(self, row: ResultRow) -> None:
-        self._run = self.tracker.start(row, self.config)
+    def _open(self, row: ResultRow, *, again: bool) -> None:
+        self._run = self.tracker.reopen(row) if again else self.tracker.start(row, self.config)
 
     def _tell(self, action: Callable[[Run], None]) -> None:
         """Tell the store; after its first failure it is not asked again in this job."""

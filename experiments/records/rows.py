@@ -34,6 +34,7 @@ class ResultRow:
     `kl_*` are nats; `q_*` are quantiles of q-errors of row counts; `*_ll` are mean
     log-likelihoods per row; `label` tells the jobs of one experiment apart (dataset/model/seed
     and the settings that were swept beyond these);
+    `search_rows` is on how many training rows a search compared its whole grid, where not on all;
     `at_edge` lists the hyper-parameters that the search left at an edge of its grid;
     `compiled_bytes` is the form that answers queries, `size_bytes` the model itself; `n_factorize`
     and `n_multi_leaves` are the paper's f and l; `node_type` is the processor and its number of
@@ -80,6 +81,7 @@ class ResultRow:
     depth: float = NAN
     train_seconds: float = NAN
     search_seconds: float = NAN
+    search_rows: float = NAN
     job_seconds: float = NAN
     n_trials: float = NAN
     n_failed_trials: float = NAN
@@ -134,15 +136,23 @@ class Store:
         """The file that holds what the tracking store has yet to be told about a job."""
         return self.folder / UNLOGGED / f"{fingerprint}.json"
 
+    def waiting(self, fingerprint: str) -> Path:
+        """The file of a fitted model whose latency is still to be measured."""
+        return self.folder / "waiting" / f"{fingerprint}.pickle"
+
     def read(self, fingerprint: str) -> ResultRow | None:
         """The row of a job, or None if there is none that can be read."""
         frame = _read(self.folder / f"{fingerprint}.parquet")
         return None if frame is None else _row(frame)
 
     def finished(self, fingerprint: str) -> ResultRow | None:
-        """The row of a job that came to a final result; a failed job is not finished."""
+        """The row of a job that came to a final result.
+
+        A failed job is not finished, nor is one whose model waits for its latency to be measured.
+        """
         row = self.read(fingerprint)
-        return row if row is not None and row.status in FINAL else None
+        final = row is not None and row.status in FINAL
+        return row if final and not self.waiting(fingerprint).exists() else None
 
     def write(self, row: ResultRow, queries: pd.DataFrame | None = None) -> None:
         """Record a job: the per-query table first, the row (the commit) last."""
@@ -210,8 +220,13 @@ def write_parquet(frame: pd.DataFrame, path: Path) -> None:
 
 def write_text(text: str, path: Path) -> None:
     """Write a text so that `path` is either the old file or the whole new one."""
+    write_bytes(text.encode(), path)
+
+
+def write_bytes(content: bytes, path: Path) -> None:
+    """Write bytes so that `path` is either the old file or the whole new one."""
     with _replacing(path) as file:
-        file.write(text.encode())
+        file.write(content)
 
 
 @contextmanager

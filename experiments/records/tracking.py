@@ -92,6 +92,10 @@ class Tracker:
         """Open the run of a job."""
         return Run()
 
+    def reopen(self, row: ResultRow) -> Run:
+        """The run of a job that goes on after a break."""
+        return Run(row.run_id)
+
     def log_files(self, experiment: str, name: str, files: Iterable[Path]) -> None:
         """Log finished files (figures, tables) as a run of their own."""
 
@@ -213,12 +217,7 @@ class MlflowTracker(Tracker):
     def start(self, row: ResultRow, config: Mapping[str, Any]) -> Run:
         """Open the run `model/dataset/seed` with its resolved settings."""
         self.prepare()
-        tags = {
-            FINGERPRINT: row.fingerprint,
-            HOST: socket.gethostname(),
-            RESULTS: self._results,
-            IDENTITY: self.identity,
-        }
+        tags = self._tags(row)
         experiment = self._experiment(row.experiment)
         name = f"{row.model}/{row.dataset}/{row.seed}"
         with disk_full_is_clear("the MLflow store"):
@@ -230,6 +229,24 @@ class MlflowTracker(Tracker):
             _log_batch(self._client, run, who | {"code_version": row.code_version}, {})
             self._client.log_dict(run, dict(config), "config.yaml")
         return MlflowRun(id=run, client=self._client, experiment_id=experiment, tags=tags)
+
+    def reopen(self, row: ResultRow) -> Run:
+        """The run that `row` names, open again; what was logged there stays."""
+        self._client.update_run(row.run_id, status="RUNNING")
+        return MlflowRun(
+            id=row.run_id,
+            client=self._client,
+            experiment_id=self._experiment(row.experiment),
+            tags=self._tags(row),
+        )
+
+    def _tags(self, row: ResultRow) -> dict[str, str]:
+        return {
+            FINGERPRINT: row.fingerprint,
+            HOST: socket.gethostname(),
+            RESULTS: self._results,
+            IDENTITY: self.identity,
+        }
 
     def log_files(self, experiment: str, name: str, files: Iterable[Path]) -> None:
         """Log finished files as the artifacts of one run."""

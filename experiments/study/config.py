@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "timing.budget_seconds": (0, INF),
     "search.max_settings": (1, INF),
     "search.limit_seconds": (0, INF),
+    "search.rows": (1, INF),
+    "search.finalists": (1, INF),
     "plan.workers": (-1, INF),
     "model.alpha": (0, INF),
     "model.min_rows": (1, INF),
@@ -47,7 +50,15 @@ RANGES: Mapping[str, tuple[float, float]] = {
 }
 
 
-DERIVED = frozenset({"tracking_uri", "live", "variant", "swept", "command", "fixed"})
+DERIVED = frozenset({"tracking_uri", "live", "variant", "swept", "command", "fixed", "phase"})
+
+
+class Phase(Enum):
+    """What a process does of a job: all of it, all but the latency, or the latency."""
+
+    WHOLE = "whole"
+    FIT = "fit"
+    LATENCY = "latency"
 
 
 class ConfigError(CompactHydraException, ValueError):
@@ -81,6 +92,8 @@ class SearchConfig:
         frozen: search nothing; take the setting that this model's search chose on draw 0 of the
             same dataset, in the first of these studies that has it.
         limit_seconds: time limit of one fit.
+        rows: compare the settings on so many training rows, the best once more on all; None = all.
+        finalists: how many settings are compared on all rows, where `rows` is given.
     """
 
     grid: dict[str, list[Any]] = field(default_factory=dict)
@@ -89,6 +102,8 @@ class SearchConfig:
     like: str | None = None
     frozen: tuple[str, ...] = ()
     limit_seconds: float | None = None
+    rows: int | None = None
+    finalists: int = 3
 
 
 @dataclass(frozen=True)
@@ -113,6 +128,7 @@ class JobConfig:
     swept: str
     command: str
     fixed: frozenset[str] = frozenset()  # hyper-parameters that were given: no search changes them
+    phase: Phase = Phase.WHOLE
 
     @property
     def label(self) -> str:
@@ -122,7 +138,8 @@ class JobConfig:
     @property
     def title(self) -> str:
         """Names the job in a study, where all jobs share what was given on the command line."""
-        return "/".join([self._name, *([self.swept] if self.swept else [])])
+        last = [self.phase.value] if self.phase is Phase.LATENCY else []
+        return "/".join([self._name, *([self.swept] if self.swept else []), *last])
 
     @property
     def random_state(self) -> int:
@@ -150,11 +167,13 @@ class PlanConfig:
         stages: for each stage the values of each swept key, e.g. `{model: [...], dataset: [...]}`.
         workers: jobs at the same time; -1 = one per core.
         report: draw the report when all jobs are done.
+        latency_last: train all models first, then measure latencies one by one.
     """
 
     stages: tuple[dict[str, list[Any]], ...]
     workers: int = -1
     report: bool = True
+    latency_last: bool = False
 
 
 def read_job(
@@ -226,7 +245,7 @@ def read_plan(config: DictConfig | Mapping[str, Any]) -> PlanConfig | None:
             name = f"plan.stages[{number}].{key}"
             _require(isinstance(choices, list) and bool(choices), name, choices, "a list of values")
     _in_range("plan.workers", node.get("workers", -1))
-    return PlanConfig(tuple(stages), node.get("workers", -1), node.get("report", True))
+    return PlanConfig(tuple(stages), **{k: v for k, v in node.items() if k != "stages"})
 
 
 def _check(job: JobConfig) -> None:

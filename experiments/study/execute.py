@@ -19,7 +19,7 @@ from experiments.records.rows import DiskFullError, Store
 from experiments.records.sync import settle, sync
 from experiments.records.tracking import SQLITE, Tracker
 from experiments.study.cluster import Cluster, Event
-from experiments.study.config import JobConfig, PlanConfig
+from experiments.study.config import JobConfig, Phase, PlanConfig
 from experiments.study.executors import ExecutorConfig
 from experiments.study.expected import clock_of
 from experiments.study.job import Outcome, run_job
@@ -60,7 +60,7 @@ def run_plan(
     if not executor.is_local:
         runner.check(Store.of(first.results_dir, first.study).folder / "submitit" / "check")
     settle(tracker)
-    failed = _run_stages(stages, runner, tracker)
+    failed = _run_stages(stages, runner, tracker, latency_last=plan.latency_last)
     settle(tracker)
     reported = not plan.report or _report(first)
     _say_how_it_ended(stages, failed, reported=reported)
@@ -98,21 +98,51 @@ def without_repeats(stages: Sequence[Sequence[JobConfig]]) -> list[list[JobConfi
     ]
 
 
-def _run_stages(stages: Stages, runner: Cluster, tracker: Tracker) -> list[str]:
-    """Run the stages; returns the titles of failed jobs."""
+def _run_stages(
+    stages: Stages, runner: Cluster, tracker: Tracker, *, latency_last: bool
+) -> list[str]:
+    """Run the stages; returns the titles of failed jobs.
+
+    On a cluster every job measures its own latency, on a node that it has for itself.
+    """
+    later = latency_last and runner.config.is_local
+    if later:
+        stages = [[replace(job, phase=Phase.FIT) for job in stage] for stage in stages]
     jobs = [job for stage in stages for job in stage]
     workers = min(runner.config.parallel or runner.workers, len(jobs))
-    clock = clock_of(jobs, workers)
+    clock = clock_of([*jobs, *(_timing(job) for job in jobs if later)], workers)
     failed: list[str] = []
+    waiting: list[JobConfig] = []
     with Display(jobs[0].study, clock) as display, _leaving(runner):
         for stage in stages:
             for event in _events(stage, runner):
                 if isinstance(event, Started):
                     display.started(event.task.title)
-                elif not _show(display, event):
+                    continue
+                if event.result is not None and event.result.waits:
+                    waiting.append(_timing(event.task))
+                elif later:
+                    display.dropped(_timing(event.task).title)
+                if not _show(display, event):
                     failed.append(event.task.title)
-                if isinstance(event, Ended) and not event.task.live:
+                if not event.task.live:
                     sync(tracker)
+        failed += _measure(waiting, display)
+    return failed
+
+
+def _timing(job: JobConfig) -> JobConfig:
+    return replace(job, phase=Phase.LATENCY)
+
+
+def _measure(waiting: Sequence[JobConfig], display: Display) -> list[str]:
+    """Measure the latencies that were left, one by one; returns the titles of failed jobs."""
+    failed = []
+    for event in run_tasks(_work, waiting, 1):
+        if isinstance(event, Started):
+            display.started(event.task.title)
+        elif not _show(display, event):
+            failed.append(event.task.title)
     return failed
 
 
@@ -146,7 +176,7 @@ def _show(display: Display, event: Ended[JobConfig, Outcome]) -> bool:
         display.ended(event.task.title, None, skipped=False, error=str(event.error))
         return False
     row = event.result.row
-    display.ended(event.task.title, row, skipped=event.result.skipped)
+    display.ended(event.task.title, row, skipped=event.result.skipped, seconds=event.result.seconds)
     return row.status != "failed"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.records.rows import collect
-from experiments.study.config import JobConfig
+from experiments.study.config import JobConfig, Phase
 from experiments.study.plan import conf_dir
 from experiments.study.progress import Clock
 
@@ -23,6 +23,8 @@ def clock_of(jobs: Sequence[JobConfig], workers: int) -> Clock:
     studies have other grids and rows: their times are proportions, and only roughly so, which is
     why their square roots are taken.
     """
+    timed = {job.title: 2 * job.timing.budget_seconds for job in jobs if _times(job)}
+    jobs = [job for job in jobs if not _times(job)]
     rows = _rows(jobs[0].results_dir)
     own = rows[rows["experiment"] == jobs[0].study]
     mine = [_seconds(job, own) for job in jobs]
@@ -35,7 +37,12 @@ def clock_of(jobs: Sequence[JobConfig], workers: int) -> Clock:
         job.title: (usual if seconds is None else seconds) ** power
         for job, seconds in zip(jobs, found, strict=True)
     }
-    return Clock(expected, workers, trusted=trusted)
+    scale = {title: seconds**power for title, seconds in timed.items()}
+    return Clock(expected | scale, workers, trusted=trusted)
+
+
+def _times(job: JobConfig) -> bool:
+    return job.phase is Phase.LATENCY
 
 
 def _seconds(job: JobConfig, rows: pd.DataFrame) -> float | None:

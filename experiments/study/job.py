@@ -6,10 +6,11 @@ import json
 import logging
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -18,18 +19,20 @@ import pandas as pd
 
 from baselines.base import DensityModel, FitTimeout
 from experiments.datasets import DEBD, load
-from experiments.measures.evaluate import evaluate
+from experiments.measures.evaluate import evaluate, evaluate_answers, evaluate_latency
 from experiments.records import tracking
 from experiments.records.fingerprint import code_version, commit, data_digest, fingerprint
 from experiments.records.journal import Recorder
 from experiments.records.locks import Machine, Untimed, locked
 from experiments.records.rows import ResultRow, Store, disk_full_is_clear
-from experiments.study.config import JobConfig
+from experiments.study.coarse import search_coarse_to_fine
+from experiments.study.config import JobConfig, Phase
 from experiments.study.edges import at_edge
 from experiments.study.frozen import with_settings
 from experiments.study.refit import check_kind, search_and_refit
 from experiments.study.search import SearchResult, Trial, search
 from experiments.study.stop import Stop, stoppable, stops_the_job
+from experiments.study.waiting_models import Waiting, keep_waiting, read_waiting
 from experiments.types import Dataset
 
 log = logging.getLogger(__name__)
@@ -37,10 +40,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended; `skipped` if its result was there before."""
+    """How a job ended; `skipped` if its result was there before; `waits` for its latency.
+
+    `seconds` is how long this part of it took, where that is not the whole job.
+    """
 
     row: ResultRow
     skipped: bool
+    waits: bool = False
+    seconds: float | None = None
 
 
 def run_job(config: JobConfig) -> Outcome:
@@ -64,19 +72,29 @@ def _run_unless_finished(config: JobConfig, stop: Stop) -> Outcome:
     config = with_settings(config, dataset)
     row = _blank_row(config, dataset)
     with locked(store.lock(row.fingerprint)):
-        done = None if config.force else store.finished(row.fingerprint)
+        again = config.force and config.phase is not Phase.LATENCY
+        done = None if again else store.finished(row.fingerprint)
         if done is not None:
             return Outcome(done, skipped=True)
-        row = _run(config, dataset, row, store, machine, stop)
-        return Outcome(row, skipped=False)
+        draft = store.read(row.fingerprint)
+        waiting = None if again else read_waiting(store, row.fingerprint)
+        if waiting is None or draft is None or config.phase is Phase.WHOLE:
+            row = _run(config, dataset, row, store, machine, stop)
+            waits = store.waiting(row.fingerprint).exists()
+            return Outcome(row, skipped=False, waits=waits)
+        if config.phase is Phase.FIT:
+            return Outcome(draft, skipped=True, waits=True)
+        row = _time(config, dataset, draft, waiting, store, machine, stop)
+        return Outcome(row, skipped=False, seconds=stop.seconds)
 
 
 def _run(
     config: JobConfig, dataset: Dataset, row: ResultRow, store: Store, machine: Machine, stop: Stop
 ) -> ResultRow:
     tracker = tracking.tracker(config.tracking_uri, config.results_dir)
-    node = asdict(config) | {"model": _model_node(config)}
-    recorder = Recorder(tracker, store, row, node, live=config.live)
+    recorder = Recorder(tracker, store, row, _resolved(config), live=config.live)
+    store.waiting(row.fingerprint).unlink(missing_ok=True)
+    waits = False
 
     def ended(trial: Trial) -> None:
         stop.check()
@@ -86,8 +104,7 @@ def _run(
         queries = None
         row = replace(row, run_id=recorder.run_id)
         try:
-            find = search if dataset.counting is None else search_and_refit
-            found = find(
+            found = _finder(config, dataset)(
                 config.model.build,
                 config.search.grid,
                 dataset,
@@ -100,19 +117,72 @@ def _run(
             )
             row = _with_search(row, config, found)
             model = _remembering(found.model, dataset)
-            row, queries = evaluate(model, dataset, row, config.kl, config.timing, machine)
+            later = config.phase is Phase.FIT and dataset.counting is None
+            if later:
+                row, queries = evaluate_answers(model, dataset, row, config.kl, machine)
+            else:
+                row, queries = evaluate(model, dataset, row, config.kl, config.timing, machine)
             _keep_scores(model, store, row)
             _save(found.model, config, store)
+            if later:
+                left = Waiting(found.model, found.trials)
+                waits = keep_waiting(store, row.fingerprint, left)
+            if later and not waits:
+                done = row, queries
+                row, queries = evaluate_latency(model, dataset, done, config.timing, machine)
         except Exception as error:
             if stops_the_job(error):
                 raise
-            log.exception("%s failed", config.label)
-            status = "timeout" if isinstance(error, FitTimeout) else "failed"
-            row = replace(row, status=status, error=f"{type(error).__name__}: {error}")
+            row = _as_failed(row, error)
         stop.check()
         row = replace(row, job_seconds=stop.seconds)
-        recorder.record(row, queries)
+        (recorder.suspend if waits else recorder.record)(row, queries)
     return row
+
+
+def _time(
+    config: JobConfig,
+    dataset: Dataset,
+    row: ResultRow,
+    waiting: Waiting,
+    store: Store,
+    machine: Machine,
+    stop: Stop,
+) -> ResultRow:
+    """Measure the latency of a model that was trained before, and complete its row."""
+    tracker = tracking.tracker(config.tracking_uri, config.results_dir)
+    trials = waiting.trials
+    recorder = Recorder(tracker, store, row, _resolved(config), live=config.live, trials=trials)
+    queries = store.read_queries(row.fingerprint)
+    with _closing(recorder):
+        try:
+            done = row, queries if queries is not None else pd.DataFrame()
+            row, queries = evaluate_latency(waiting.model, dataset, done, config.timing, machine)
+        except Exception as error:
+            if stops_the_job(error):
+                raise
+            row = _as_failed(row, error)
+        stop.check()
+        row = replace(row, job_seconds=row.job_seconds + stop.seconds)
+        recorder.record(row, queries)
+        store.waiting(row.fingerprint).unlink(missing_ok=True)
+    return row
+
+
+def _as_failed(row: ResultRow, error: Exception) -> ResultRow:
+    log.exception("%s failed", row.label)
+    status = "timeout" if isinstance(error, FitTimeout) else "failed"
+    return replace(row, status=status, error=f"{type(error).__name__}: {error}")
+
+
+def _finder(config: JobConfig, dataset: Dataset) -> Callable[..., SearchResult]:
+    """How the setting is found: real tables and coarse searches end with a fit on all rows."""
+    if dataset.counting is not None:
+        return search_and_refit
+    rows, finalists = config.search.rows, config.search.finalists
+    if rows is None:
+        return search
+    return partial(search_coarse_to_fine, rows=rows, finalists=finalists)
 
 
 class _Remembering:
@@ -181,6 +251,7 @@ def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> Resu
         engine=found.model.engine,
         train_seconds=found.best.train_seconds,
         search_seconds=found.seconds,
+        search_rows=found.rows,
         n_trials=len(found.trials),
         n_failed_trials=found.n_failed,
         valid_ll=found.best.valid_ll,
@@ -219,6 +290,11 @@ def _blank_row(config: JobConfig, dataset: Dataset) -> ResultRow:
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         command=config.command,
     )
+
+
+def _resolved(config: JobConfig) -> dict[str, Any]:
+    """The settings as the tracking store shows them."""
+    return asdict(config) | {"model": _model_node(config), "phase": config.phase.value}
 
 
 def _model_node(config: JobConfig) -> dict[str, Any]:

@@ -42,11 +42,15 @@ class Trial:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The fitted model of the best trial, that trial, and all of them."""
+    """The fitted model of the best trial, that trial, and all of them.
+
+    `rows` is the number of training rows that the grid was compared on, where it was not all.
+    """
 
     model: DensityModel
     best: Trial
     trials: tuple[Trial, ...]
+    rows: float = math.nan
 
     @property
     def seconds(self) -> float:
@@ -128,21 +132,23 @@ def search(
     best: tuple[Trial, DensityModel] | None = None
     trials: list[Trial] = []
     for part in (grid, then) if then else (grid,):
-        chosen = best[0].params if best is not None else {}
+        chosen, base = (best[0].params, best[1]) if best is not None else ({}, None)
         for params in _spread(settings(part), max_settings):
             setting = chosen | params
             if any(trial.params == setting for trial in trials):
                 continue
             with turn(), one_thread():
-                trial, model = _try(build, len(trials), setting, dataset, seed, limit_seconds)
+                trial, model = try_setting(
+                    build, len(trials), setting, dataset, seed, limit_seconds, base
+                )
             trials.append(trial)
             report(trial)
-            if model is not None and (best is None or _better(trial, best[0])):
+            if model is not None and (best is None or better(trial, best[0])):
                 best = trial, model
         if best is None:
             break
     if best is None:
-        raise _all_failed(trials)
+        raise all_failed(trials)
     return SearchResult(best[1], best[0], tuple(trials))
 
 
@@ -165,22 +171,28 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _try(
+def try_setting(
     build: Callable[[Params], DensityModel],
     number: int,
     params: dict[str, Any],
     dataset: Dataset,
     seed: int,
     limit_seconds: float | None,
+    base: DensityModel | None = None,
 ) -> tuple[Trial, DensityModel | None]:
-    """Fit and validate one setting; a failure of the model is a result too."""
+    """Fit and validate one setting; a failure of the model is a result too.
+
+    Of `base`, fitted on the same rows, a model may take over what it would learn again; its
+    training time counts that all the same.
+    """
     started = time.perf_counter()
     try:
         model = build(params)
         model.bind(dataset)
+        saved = model.resume(base) if isinstance(base, DensityModel) else 0.0
         with time_limit(limit_seconds):
             model.fit(dataset.train, dataset.domains, seed)
-        fitted = time.perf_counter() - started
+        fitted = time.perf_counter() - started + saved
         score = validate(model, dataset)
     except Exception as error:
         if stops_the_job(error):
@@ -216,7 +228,7 @@ def _warm_up(build: Callable[[Params], DensityModel], dataset: Dataset, seed: in
         log.info("warm-up on %d rows failed (the trials decide): %s", WARM_ROWS, error)
 
 
-def _better(trial: Trial, best: Trial) -> bool:
+def better(trial: Trial, best: Trial) -> bool:
     """Higher validation log-likelihood; the earlier setting of the grid wins a tie."""
     return trial.valid_ll > best.valid_ll
 
@@ -234,7 +246,8 @@ def _in_order(params: Params) -> bool:
     return low is None or high is None or low <= high
 
 
-def _all_failed(trials: Sequence[Trial]) -> Exception:
+def all_failed(trials: Sequence[Trial]) -> Exception:
+    """What to raise when no setting could be fitted."""
     if not trials:
         return SearchError("the grid has no setting with tau_low <= tau_high")
     message = f"all {len(trials)} settings failed; the first: {trials[0].error}"

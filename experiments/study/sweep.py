@@ -8,7 +8,7 @@ executor can run it. Hydra's own launchers check inside the jobs and name the fi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hydra import initialize_config_dir
@@ -52,7 +52,7 @@ class Sweep:
         swept = tuple(dict(stage) | self.values for stage in stages)
         if study is None:
             return PlanConfig(swept, report=False)
-        return PlanConfig(swept, study.workers, study.report)
+        return replace(study, stages=swept)
 
 
 def read_sweep(arguments: Sequence[str]) -> Sweep:

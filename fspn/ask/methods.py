@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -59,6 +59,7 @@ class Questions:
     root_: Node
     as_frame_: bool
     _compiled: Engine | None
+    _sql_probability: Callable[[Any], Any]  # The estimator knows how to read conditions in SQL.
 
     _engine = ReadyEngine()
 
@@ -144,10 +145,6 @@ class Questions:
             return None
         both, given = self._sql_probability([f"({query}) AND ({evidence})", evidence])
         return np.array([both / given if given > 0 else np.nan]), True, not given > 0
-
-    def _sql_probability(self, texts: Any) -> Any:
-        """The probabilities of conditions in SQL; the estimator knows how to read them."""
-        raise NotImplementedError
 
     def _any_conditional(self, query: Any, evidence: Any) -> Answers:
         """Whatever can be asked."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fspn.learn.gains import Gains
 from fspn.learn.gaussian_leaf import fit_mixture
 from fspn.learn.network.cell_counts import CodedTable
 from fspn.learn.network.order_search import learn_network
@@ -133,6 +134,8 @@ def fit_network(
     offsets: bool = True,
     graded: bool = False,
     trees: bool = False,
+    max_cost: float = np.inf,
+    gains: Gains | None = None,
 ) -> Node:
     r"""Nested factorize nodes for :math:`\Pr(S \mid C)` on top of ``left``, the FSPN of C.
 
@@ -142,8 +145,11 @@ def fit_network(
     variables = [*scope, *given]
     table = coded_table(data, variables, offsets, graded, trees)
     scores = LocalScores(table, price=1.0 + np.log(len(table)))
-    network = learn_network(scores, strength, max_parents, max_cells, rng)
-    return network_node(scores, network, variables, len(scope), alpha, left)
+    network = learn_network(scores, strength, max_parents, max_cells, rng, max_cost=max_cost)
+    node = network_node(scores, network, variables, len(scope), alpha, left)
+    if gains is not None:
+        gains.add_tables({variables[v]: gain for v, gain in scores.gained.items()})
+    return node
 
 
 def network_node(

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from fspn.learn.dependence.rdc import Oracle
+from fspn.learn.gains import Gains
 from fspn.learn.leaves import (
     LeafSettings,
     fit_multi_leaf,
@@ -49,6 +50,7 @@ class Settings:
         offsets: Whether a table may be an integer combination of its parents plus noise.
         graded: Whether the location of an ordered variable may follow its parents by a law.
         trees: Whether a table may be a decision tree over its parents.
+        max_cost: At most so many cells in all intermediate results of a query together.
     """
 
     tau_low: float
@@ -66,6 +68,7 @@ class Settings:
     offsets: bool
     graded: bool
     trees: bool
+    max_cost: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -77,12 +80,14 @@ class Group:
         high: The positions of H in the scope.
         others: The positions of W, the variables that H may depend on.
         dependence: Of all pairs of the scope.
+        max_cost: The group's share of what a query may cost.
     """
 
     scope: Sequence[int]
     high: np.ndarray
     others: np.ndarray
     dependence: np.ndarray
+    max_cost: float = np.inf
 
     @property
     def variables(self) -> list[int]:
@@ -103,12 +108,18 @@ class Learner:
         settings: What to do.
         rng: The only source of randomness; used in a fixed order.
         report: Called with the number of (row, variable) cells that have become leaves.
+        gains: Where to note what tables gained.
     """
 
     def __init__(
-        self, settings: Settings, rng: np.random.Generator, report: Report = lambda _: None
+        self,
+        settings: Settings,
+        rng: np.random.Generator,
+        report: Report = lambda _: None,
+        gains: Gains | None = None,
     ):
         self.settings = settings
+        self.gains = Gains() if gains is None else gains
         self.rng = rng
         self.report = report
 
@@ -172,11 +183,26 @@ class Learner:
         node: Node | None = None
         if len(below):
             node = self.learn(data, [scope[i] for i in below], dependence[np.ix_(below, below)])
-        for high in reversed(groups):
-            node = self._add_group(data, Group(scope, high, below, dependence), node)
+        costs = self._costs(data, scope, groups)
+        for high, cost in zip(reversed(groups), reversed(costs), strict=True):
+            node = self._add_group(data, Group(scope, high, below, dependence, cost), node)
             below = np.union1d(below, high)
         assert node is not None
         return node
+
+    def _costs(
+        self, data: Slice, scope: Sequence[int], groups: list[np.ndarray]
+    ) -> Sequence[float]:
+        """What a query on each group may cost.
+
+        Every column costs its own cells; what is left is shared by the numbers of columns.
+        """
+        if self.settings.max_cost == np.inf:
+            return [np.inf] * len(groups)
+        sizes = np.array([data.domain[v].size for v in scope], dtype=np.float64)
+        left = self.settings.max_cost - sizes.sum()
+        n_columns = sum(len(group) for group in groups)
+        return [float(sizes[group].sum() + left * len(group) / n_columns) for group in groups]
 
     def _add_group(self, data: Slice, group: Group, left: Node | None) -> Node:
         """One factorize node: H on top of the FSPN of the others."""
@@ -208,6 +234,8 @@ class Learner:
             self.settings.offsets,
             self.settings.graded,
             self.settings.trees,
+            group.max_cost,
+            self.gains,
         )
         self.report(data.n_rows * len(high))
         return node if len(given) or left is None else product_of([left, node])

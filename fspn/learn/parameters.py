@@ -20,6 +20,7 @@ AT_LEAST = {
     "min_rows": 1,
     "max_parents": 1,
     "max_cells": 1,
+    "max_query_cost": 1,
     "n_components": 1,
     "max_bins": 2,
 }
@@ -51,6 +52,7 @@ class Parameters:
     n_clusters: int = 2
     max_parents: int | None = None
     max_cells: int | None = None
+    max_query_cost: int | None = None
     max_bins: int | None = None
     n_components: int | None = None
     offsets: bool = True
@@ -173,7 +175,8 @@ class Parameters:
             users = "tables (preset='default', group='tables' and tau_high <= 1)"
             yield from ((name, users) for name in ("max_parents", "max_cells"))
         if not self.by_score:
-            yield "n_components", "preset='default' with its own thresholds, oracle and group"
+            users = "preset='default' with its own thresholds, oracle and group"
+            yield from ((name, users) for name in ("n_components", "max_query_cost"))
         if not self.own.tables:
             yield "offsets", "laws of integers (preset='default')"
             yield "graded", "laws of ordered codes (preset='default')"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from fspn.learn.binary.evidence import STRENGTHS
@@ -21,6 +23,7 @@ from fspn.learn.partition import CLUSTERS, SPLITS
 from fspn.learn.presets import FitReals
 from fspn.model.leaves.continuous import fit_continuous, fit_family
 from fspn.model.leaves.registry import learned_from_reals
+from fspn.schema.domain import Domain
 
 MAX_PARENTS, MAX_CELLS = 4, 300_000
 BINARY_MAX_PARENTS, BINARY_MAX_CELLS = 8, 2**12
@@ -52,7 +55,8 @@ def resolve(params: Parameters, n_rows: int, seed: int) -> Settings:
         leaves=_leaves(params),
         n_clusters=int(params.n_clusters),
         max_parents=_whole_or(params.max_parents, MAX_PARENTS),
-        max_cells=_whole_or(params.max_cells, MAX_CELLS),
+        max_cells=_max_cells(params, MAX_CELLS),
+        max_cost=_max_cost(params),
         offsets=params.own.tables and bool(params.offsets),
         graded=params.own.tables and bool(params.graded),
         trees=params.own.tables and bool(params.trees),
@@ -68,10 +72,10 @@ def resolve_binary(params: Parameters) -> BinarySettings | None:
         return None
     limits = Limits(
         max_parents=_whole_or(params.max_parents, BINARY_MAX_PARENTS),
-        width=max(2, _whole_or(params.max_cells, BINARY_MAX_CELLS).bit_length() - 1),
+        width=max(2, _max_cells(params, BINARY_MAX_CELLS).bit_length() - 1),
         strengths=STRENGTHS if params.alpha is None else (float(params.alpha),),
     )
-    return BinarySettings(params.n_components, limits)
+    return BinarySettings(params.n_components, limits, _max_cost(params))
 
 
 def resolve_mixture(params: Parameters, settings: Settings) -> MixtureSettings | None:
@@ -81,10 +85,44 @@ def resolve_mixture(params: Parameters, settings: Settings) -> MixtureSettings |
     limits = NetworkLimits(
         max_parents=min(settings.max_parents, 2),
         max_cells=settings.max_cells,
+        max_cost=settings.max_cost,
         alpha=settings.alpha,
         offsets=settings.offsets,
     )
     return MixtureSettings(params.n_components, limits)
+
+
+def share_cost(
+    settings: Settings, mixture: MixtureSettings | None, domain: Domain, n_parts: int
+) -> tuple[Settings, MixtureSettings | None]:
+    """The settings of each of some parts that share what a query may cost.
+
+    Raises:
+        ValueError: where even independent columns cost more.
+    """
+    if settings.max_cost == np.inf or mixture is None:
+        return settings, mixture
+    least = n_parts * (mixture.n_components or 1) * sum(v.size for v in domain)
+    if least > settings.max_cost:
+        raise ValueError(
+            f"max_query_cost={settings.max_cost:.0f} is too little: the columns alone have {least} "
+            "cells (times the components, and the patterns of missing values); allow more, or "
+            "choose a smaller max_bins or n_components"
+        )
+    share = settings.max_cost / n_parts
+    limits = replace(mixture.limits, max_cost=share)
+    return replace(settings, max_cost=share), replace(mixture, limits=limits)
+
+
+def _max_cells(params: Parameters, own: int) -> int:
+    """The bound on one intermediate result: where only all of them are bounded, that bound."""
+    if params.max_cells is None and params.max_query_cost is not None:
+        return int(params.max_query_cost)
+    return _whole_or(params.max_cells, own)
+
+
+def _max_cost(params: Parameters) -> float:
+    return np.inf if params.max_query_cost is None else float(params.max_query_cost)
 
 
 def _leaves(params: Parameters) -> LeafSettings:

@@ -100,10 +100,11 @@ def _level_faults(level: BackoffLevel, size: int) -> Iterator[str]:
         yield from _tree_faults(level, size)
     elif not level.alpha >= 0 or not (level.counts >= 0).all():
         yield "negative counts or a negative strength of smoothing"
-    elif level.tilt is not None and not (len(level.tilt) == size and (level.tilt > 0).all()):
-        yield "a tilt that does not fit the codes, or is not positive"
     else:
         yield from _layout_faults(level)
+    tilt = getattr(level, "tilt", None)
+    if tilt is not None and not (len(tilt) == size and (tilt > 0).all()):
+        yield "a tilt that does not fit the codes, or is not positive"
 
 
 def _layout_faults(level: CountLevel) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -126,6 +128,30 @@ def test_dag_search_finds_a_collider() -> None:
         for search in ("hill_climb", "tabu"):
             model = BNDag(score=score, search=search).fit(table, domains)
             assert model.parents == ((), (), (0, 1))
+
+
+def test_a_network_takes_over_the_structure_of_one_that_is_smoothed_otherwise() -> None:
+    codes, cards = additive_codes(400, 3)
+    names = [f"v{i}" for i in range(codes.shape[1])]
+    table = pd.DataFrame(codes, columns=names)
+    domains = {name: np.arange(card) for name, card in zip(names, cards, strict=True)}
+    first = BNDag(alpha=0.01, max_parents=2).fit(table, domains)
+    again, fresh = BNDag(alpha=1.0, prior="backoff"), BNDag(alpha=1.0, prior="backoff")
+    assert again.resume(first) == first.structure_seconds > 0
+    fresh.fit(table, domains)
+    again._structure = lambda *_: pytest.fail("the structure was learned again")  # type: ignore
+    again.fit(table, domains)
+    np.testing.assert_array_equal(again.score_samples(table), fresh.score_samples(table))
+    assert BNDag(max_parents=1).resume(first) == 0.0
+    assert BNTree().resume(first) == 0.0
+
+
+def test_a_network_can_be_pickled(dag: TrueDag) -> None:
+    back = pickle.loads(pickle.dumps(dag))
+    lower = np.full((1, len(dag.encoder.columns)), np.nan)
+    lower[0, 1] = 1.0
+    np.testing.assert_array_equal(back.probability(lower, lower), dag.probability(lower, lower))
+    assert TrueDag(alpha=2.0).alpha == pickle.loads(pickle.dumps(TrueDag(alpha=2.0))).alpha
 
 
 def test_too_large_tables_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

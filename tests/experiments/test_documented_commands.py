@@ -93,6 +93,8 @@ def test_other_documented_commands_are_understood(
 
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_only)
     monkeypatch.setattr(sys, "argv", [module, *arguments])
+    for name in (module, f"{module}.__main__"):  # runpy warns of modules that are there already.
+        monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(Parsed):
         runpy.run_module(module, run_name="__main__")
 

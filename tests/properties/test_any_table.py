@@ -140,9 +140,7 @@ def test_an_event_is_the_sum_of_its_parts(case: Drawn) -> None:
         np.testing.assert_allclose(batch, parts, atol=1e-12)
 
 
-@given(drawn)
-@settings(max_examples=15)
-def test_values_of_many_rows_have_their_share(case: Drawn) -> None:
+def check_shares(case: Drawn) -> None:
     for name in case.table.columns:
         counts = case.table[name].value_counts()
         shares = counts[(counts >= 3) & (counts > 0.01 * case.n)] / case.n
@@ -150,6 +148,18 @@ def test_values_of_many_rows_have_their_share(case: Drawn) -> None:
             assert case.model.probability({name: value}) == pytest.approx(share, rel=0.02, abs=1e-3)
         missing = case.table[name].isna().mean()
         assert case.model.probability({name: None}) == pytest.approx(missing, rel=0.02, abs=1e-3)
+
+
+@given(drawn)
+@settings(max_examples=15)
+def test_values_of_many_rows_have_their_share(case: Drawn) -> None:
+    check_shares(case)
+
+
+def test_a_column_under_a_graded_law_keeps_its_marginal() -> None:
+    case = Drawn(5999)
+    assert "graded law" in str(case.model.describe())
+    check_shares(case)
 
 
 @given(drawn)

@@ -314,7 +314,8 @@ CLAIMS: tuple[Claim, ...] = (
         "nothing-lost",
         "Factorize and product nodes lose no likelihood: only sums and leaves fit",
         "Section 5, proof of Proposition 3",
-        "log-likelihood of the whole against that of its parts; holds: equal to 1e-9",
+        "each node's marginal on a child's columns against the child (1e-9), and the mutual "
+        "information across the children of product nodes; in part: exact, but dependence is cut",
         loses_nothing,
     ),
     Claim(

@@ -32,6 +32,7 @@ from experiments.report.row_counts.__main__ import parts as row_count_parts
 from experiments.report.row_counts.__main__ import read_kept
 from experiments.report.rows import Rows
 from experiments.report.tables import writing as tables
+from experiments.report.tables.benchmark_pairs import benchmark_pairs_table
 from experiments.report.tables.benchmarks import counts_table, differences_table, training_table
 from experiments.report.tables.comparison import (
     best_ratios_table,
@@ -40,10 +41,18 @@ from experiments.report.tables.comparison import (
     ratios_frame,
     ratios_table,
 )
+from experiments.report.tables.families import LEVELLESS, family_tables
 from experiments.report.tables.floor import floor_table
 from experiments.report.tables.gaps import Gap, failed, study_gaps
 from experiments.report.tables.latency import latency_table
-from experiments.report.tables.loglik import FAMILY, benchmark_rows, by_rows, by_the_paper, table1
+from experiments.report.tables.loglik import (
+    FAMILY,
+    benchmark_rows,
+    by_rows,
+    by_the_paper,
+    models_of,
+    table1,
+)
 from experiments.report.tables.pairs import pairs
 from experiments.report.tables.plugins import EXPERIMENT as PLUGINS
 from experiments.report.tables.plugins import Standing, plugins_table, standing
@@ -75,6 +84,7 @@ def build(sources: Sources) -> Report:
     sections = [
         _study(sources, "sparse"),
         _study(sources, "smooth"),
+        _further(sources),
         _floor(sources),
         _scaling(sources),
         _table1(sources),
@@ -157,6 +167,23 @@ def _study(sources: Sources, family: str) -> Section:
     )
 
 
+def _further(sources: Sources) -> Section:
+    """The families that have no levels of dependence."""
+    rows = {family: sources.rows.main(family) for family in LEVELLESS}
+    gaps = [
+        Gap(f"the {family} family", f"no rows of experiment={family}")
+        for family, found in rows.items()
+        if found.empty
+    ]
+    return Section(
+        "further-families",
+        "Families that are nobody's own",
+        "Neither the arithmetic of the sparse family nor the order of the smooth one helps here.",
+        tables=tuple(t for family, found in rows.items() for t in family_tables(found, family)),
+        gaps=(*gaps, *(gap for found in rows.values() for gap in failed(found))),
+    )
+
+
 def _experiments(rows: pd.DataFrame) -> str:
     names = sorted(set(rows["experiment"]))
     return ", ".join(names) or "none"
@@ -181,7 +208,8 @@ def _scaling(sources: Sources) -> Section:
 def _table1(sources: Sources) -> Section:
     rows = benchmark_rows(sources.rows.table)
     paper = sources.paper
-    table = table1(rows, paper, pairs(rows, sources.results_dir))
+    paired = pairs(rows, sources.results_dir)
+    table = table1(rows, paper, paired)
     if rows.empty:
         gap = Gap("Table 1, our columns", "no rows of experiment=table1")
         return Section("benchmarks", "Real benchmarks", "", tables=(table,), gaps=(gap,))
@@ -196,6 +224,7 @@ def _table1(sources: Sources) -> Section:
             differences_table(rows, paper),
             counts_table(rows, paper),
             training_table(rows),
+            *([benchmark_pairs_table(paired, models_of(rows))] if paired else []),
         ),
         tuple(failed(rows)),
     )
@@ -251,7 +280,7 @@ def _gaps(sources: Sources, sections: Sequence[Section]) -> tuple[Gap, ...]:
 def _unplaced(rows: Rows) -> list[Gap]:
     """Models and datasets that no figure has a place for; their rows are in the table of runs."""
     main = rows.of(rows.study)
-    elsewhere = main[~main["family"].isin([*FAMILIES, FAMILY])]
+    elsewhere = main[~main["family"].isin([*FAMILIES, *LEVELLESS, FAMILY])]
     why = "not at one of the paper's levels: only in the table of all runs"
     return [Gap(f"dataset {name}", why) for name in sorted(set(elsewhere["dataset"]))]
 

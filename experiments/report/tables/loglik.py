@@ -184,7 +184,7 @@ def _notes(
     if any(pair.mark for pair in pairs):
         notes.append(
             f"{BETTER} / {WORSE}: better / worse than our FSPN by a paired t-test over the test "
-            f"rows, p < {SIGNIFICANT:g}"
+            f"rows and fits, p < {SIGNIFICANT:g}"
         )
     elif not pairs and "fspn" in models and len(models) > 1:
         notes.append("no significance marks: no per-row log-likelihoods were recorded")

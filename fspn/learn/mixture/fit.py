@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fspn.learn.gains import Gains
 from fspn.learn.mixture.networks import LEAST_ROWS, Limits, NetworkMixture
 from fspn.learn.mixture.screen import is_network, needs_classes
 from fspn.learn.mixture.search import find_components
 from fspn.learn.mixture.trees import compact, draw_classes, normalised
-from fspn.learn.paper import Learner, Settings
+from fspn.learn.paper import Learner, Settings, product_of
 from fspn.learn.slices import Slice
-from fspn.model.nodes import Node, Sum
+from fspn.model.nodes import Node, Product, Sum
+from fspn.model.query_cost import query_cost
 from fspn.model.score import row_scores
 
 FULL_STEPS = 2
@@ -40,6 +43,7 @@ def learn_mixture(
     branches: Settings,
     rng: np.random.Generator,
     report: Callable[[int], None] = lambda _: None,
+    gains: Gains | None = None,
 ) -> Node:
     """One network, or a sum node over several where the rows are of several kinds.
 
@@ -52,16 +56,59 @@ def learn_mixture(
         branches: Settings of the learner of what stands under the sum node.
         rng: The only source of randomness.
         report: Called with the number of (row, variable) cells that are done, each one twice.
+        gains: Where to note what tables and sum nodes gained.
     """
-    one = Learner(branches, rng, report).learn(data, scope)
+    gains = Gains() if gains is None else gains
+    one = Learner(branches, rng, report, gains).learn(data, scope)
     try:
+        by_parts = _mixed_parts(data, settings, one, branches, rng, gains)
+        if by_parts is not None:
+            report(data.n_rows * len(scope))
+            return by_parts
         found = _components(data, scope, settings, one, rng, report)
-        return one if found is None else _on_all_rows(data, scope, found, branches, rng)
+        if found is None:
+            return one
+        return _on_all_rows(data, scope, found, branches, rng, one, gains)
     except KeyboardInterrupt:
         warnings.warn(
             "interrupted while looking for components: the model is a single network", stacklevel=2
         )
         return one
+
+
+def _mixed_parts(
+    data: Slice,
+    settings: MixtureSettings,
+    one: Node,
+    branches: Settings,
+    rng: np.random.Generator,
+    gains: Gains,
+) -> Node | None:
+    """A product node whose children have sum nodes of their own; None where none pays.
+
+    Columns of different children are independent: classes of one say nothing about another, and a
+    sum node above the product would need a component for every combination of them.
+    """
+    parts = one.children if isinstance(one, Product) else ()
+    mixed = [i for i, part in enumerate(parts) if len(part.scope) > 2]
+    if len(mixed) < 2 or settings.n_components is not None:
+        return None
+    (rng,) = deepcopy(rng).spawn(1)  # Where no part pays, all goes on as if none had been tried.
+    found = list(parts)
+    sizes = [v.size for v in data.domain.variables]
+    left = branches.max_cost - query_cost(one, sizes)
+    for i in mixed:
+        own, cost = sorted(parts[i].scope), query_cost(parts[i], sizes)
+        share = cost + left / len(mixed)
+        limits = replace(settings.limits, max_cost=share)
+        mixture = _components(
+            data, own, replace(settings, limits=limits), parts[i], rng, lambda _: None
+        )
+        if mixture is not None:
+            inner = replace(branches, max_cost=share)
+            found[i] = _on_all_rows(data, own, mixture, inner, rng, parts[i], gains)
+    gained = any(new is not old for new, old in zip(found, parts, strict=True))
+    return product_of(found) if gained else None
 
 
 def _components(
@@ -98,17 +145,26 @@ def _on_all_rows(
     mixture: NetworkMixture,
     branches: Settings,
     rng: np.random.Generator,
+    one: Node,
+    gains: Gains,
 ) -> Node:
     """Steps of EM with the full learner on all rows, from the components of the sample."""
     columns = {v: data.values(v) for v in scope}
     weights = mixture.weights
     nodes = [component.node for component in mixture.components]
-    learner = Learner(branches, rng, lambda _: None)
+    share = branches.max_cost / len(nodes)
+    learner = Learner(replace(branches, max_cost=share), rng, lambda _: None)
     for _ in range(FULL_STEPS):
+        learner.gains = Gains()
         logs = np.stack([row_scores(node, columns) for node in nodes], axis=1) + np.log(weights)
         classes = compact(draw_classes(normalised(logs), rng), LEAST_ROWS)
         parts = [data.take(classes == k) for k in range(int(classes.max()) + 1)]
         nodes = [learner.learn(part, scope) for part in parts]
         counts = np.array([part.n_rows for part in parts], dtype=np.float64)
         weights = counts / counts.sum()
-    return nodes[0] if len(nodes) == 1 else Sum(weights, tuple(nodes))
+    gains.replace(scope, learner.gains)
+    if len(nodes) == 1:
+        return nodes[0]
+    root = Sum(weights, tuple(nodes))
+    gains.add_sum(scope, root, one, data)
+    return root

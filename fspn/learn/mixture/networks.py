@@ -40,12 +40,18 @@ class Limits:
         max_cells: At most so many cells in an intermediate result of a query.
         alpha: The strength of the smoothing; None = by leave-one-out likelihood.
         offsets: Whether a table may be an integer combination of its parents plus noise.
+        max_cost: At most so many cells in all intermediate results of a query, over all components.
     """
 
     max_parents: int
     max_cells: int
     alpha: float | None
     offsets: bool
+    max_cost: float = np.inf
+
+    def most_components(self, sizes: Sequence[int]) -> float:
+        """How many components a query may have, if their columns were independent."""
+        return self.max_cost // sum(sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +82,7 @@ class NetworkMixture:
 
 
 class NetworkSearch:
-    """EM and merges on some rows.
+    """EM and merges on some rows; ``n_sharing`` networks share what a query may cost.
 
     Arguments:
         data: The rows.
@@ -89,6 +95,8 @@ class NetworkSearch:
         self, data: Slice, scope: Sequence[int], limits: Limits, rng: np.random.Generator
     ) -> None:
         self.data, self.scope, self.limits, self.rng = data, list(scope), limits, rng
+        self.sizes = [data.domain[v].size for v in self.scope]
+        self.n_sharing = 1
         self._tried: dict[tuple[Component, Component], tuple[float, Component]] = {}
         self._scores: dict[Component, np.ndarray] = {}
 
@@ -98,7 +106,13 @@ class NetworkSearch:
         table = coded_table(self.data.take(rows), self.scope, self.limits.offsets)
         scores = LocalScores(table, price=1.0 + np.log(m))
         network = learn_network(
-            scores, np.ones((m, m)), self.limits.max_parents, self.limits.max_cells, self.rng, QUICK
+            scores,
+            np.ones((m, m)),
+            self.limits.max_parents,
+            self.limits.max_cells,
+            self.rng,
+            QUICK,
+            self.limits.max_cost / self.n_sharing,
         )
         node = network_node(scores, network, self.scope, m, self.limits.alpha)
         total = sum(scores.score(v, own) for v, own in enumerate(network.parents))

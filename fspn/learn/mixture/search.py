@@ -80,13 +80,23 @@ def find_components(
         gains = _log_density(mixture, held_out, scope) - reference
         return Found(mixture, float(gains.mean()), float(gains.std() / np.sqrt(len(gains))))
 
+    most = limits.most_components(search.sizes)
+    if most < 2:
+        return Found(one, 0.0, 0.0)
     two: Found | None = None
     if wanted is None:
+        search.n_sharing = 2
         two = judged(search.step(search.from_classes(_tree_classes(train, list(scope), 2, rng))))
         if not two.pays:
             return Found(one, 0.0, 0.0)
-    found = judged(_many(search, wanted, rng, report))
-    found = _polished(found, search, judged)
+    search.n_sharing = 1
+    mixture = _many(search, wanted, rng, report)
+    if len(mixture.components) > most:
+        mixture = search.merged(mixture, int(most))
+    if limits.max_cost < np.inf:
+        search.n_sharing = len(mixture.components)
+        mixture = search.step(mixture)
+    found = _polished(judged(mixture), search, judged)
     report(1.0)
     return found if two is None or found.gain > two.gain else two
 

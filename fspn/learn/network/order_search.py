@@ -8,14 +8,14 @@ edges stops at worse optima on the same scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numba import njit
 
 from fspn.learn.network.graded_sets import Correlations
+from fspn.learn.network.order_climb import climb_from, search_orders
 from fspn.learn.network.score import LocalScores
 from fspn.learn.network.width import ScoredSets, is_narrow, narrow_network
 from fspn.model.graph import Network, elimination_order, topological_order
@@ -30,6 +30,8 @@ GROWTHS = 3
 GRADED_EXTRAS = 3
 BEST_SETS = 4
 LOOK_AHEAD = 6
+RUNG = 2.0
+"""By how much the bound on the cost of a query grows from one search to the next."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +43,18 @@ class Effort:
         pair_candidates: Among how many candidates of a variable all pairs are scored.
         rounds: How often a local optimum is shaken.
         everyone: Whether variables that a pair alone does not show are tried as further parents.
+        ladder: Whether a bound on the cost of a query is approached by searches at smaller ones.
     """
 
     restarts: int = 20
     pair_candidates: int = PAIR_CANDIDATES
     rounds: int = 10
     everyone: bool = True
+    ladder: bool = True
 
 
-FULL, QUICK = Effort(), Effort(restarts=5, pair_candidates=5, rounds=3, everyone=False)
+FULL = Effort()
+QUICK = Effort(restarts=5, pair_candidates=5, rounds=3, everyone=False, ladder=False)
 
 
 def learn_network(
@@ -59,8 +64,13 @@ def learn_network(
     max_cells: int,
     rng: np.random.Generator,
     effort: Effort = FULL,
+    max_cost: float = np.inf,
 ) -> Network:
     """The best-scoring structure found, with bounded inference cost.
+
+    With a bound on the cost of a query the search runs at every rung of a ladder of bounds up to
+    it, always from the same start, and the best network counts: so a larger bound, whose ladder
+    has the rungs of a smaller one, never ends in a worse score.
 
     Arguments:
         scores: The scores of parent sets.
@@ -69,9 +79,45 @@ def learn_network(
         max_cells: At most so many cells in any intermediate result of an exact query.
         rng: For the starts of the search.
         effort: How long to search.
+        max_cost: At most so many cells in all intermediate results of a query together.
     """
+    if max_cost == np.inf or not effort.ladder:
+        parents = _learned(scores, strength, max_parents, max_cells, rng, effort, max_cost)
+        return Network(tuple(parents), tuple(topological_order(parents)))
+    seed = int(rng.integers(2**32))
+    found: list[list[tuple[int, ...]]] = [[()] * len(strength)]
+    graded = False
+    for rung in cost_rungs(scores.table.sizes, max_cost):
+        scores.with_graded = False
+        again = np.random.default_rng(seed)
+        found.append(_learned(scores, strength, max_parents, max_cells, again, effort, rung))
+        graded |= scores.with_graded
+    scores.with_graded = graded
+    best = max(found, key=lambda own: sum(scores.score(v, p) for v, p in enumerate(own)))
+    return Network(tuple(best), tuple(topological_order(best)))
+
+
+def cost_rungs(sizes: Sequence[int], max_cost: float) -> list[float]:
+    """What independent columns cost, doubled again and again, as far as the bound allows."""
+    rungs = [RUNG * float(sum(sizes))]
+    while rungs[-1] <= max_cost:
+        rungs.append(RUNG * rungs[-1])
+    return rungs[:-1]
+
+
+def _learned(
+    scores: LocalScores,
+    strength: np.ndarray,
+    max_parents: int,
+    max_cells: int,
+    rng: np.random.Generator,
+    effort: Effort,
+    max_cost: float,
+) -> list[tuple[int, ...]]:
+    """The parents that one search finds."""
     candidates = _candidates(strength)
-    search = _Search(scores, max_cells, effort, rng, _single_parents(scores, candidates))
+    sets = _single_parents(scores, candidates)
+    search = _Search(scores, max_cells, effort, rng, sets, max_cost)
     search.run()
     if max_parents >= 2:
         _add_pairs(search.sets, scores, effort, rng)
@@ -83,7 +129,7 @@ def learn_network(
             _grow(search, strength, width)
     if scores.graded_pays(search.best):
         _add_graded(search, candidates, max_parents)
-    return Network(tuple(search.best), tuple(topological_order(search.best)))
+    return search.best
 
 
 class _Search:
@@ -97,6 +143,7 @@ class _Search:
         effort: How long to search.
         rng: For the starts.
         sets: The parent sets so far.
+        max_cost: The bound on the cost of a query.
     """
 
     def __init__(
@@ -106,26 +153,43 @@ class _Search:
         effort: Effort,
         rng: np.random.Generator,
         sets: ScoredSets,
+        max_cost: float = np.inf,
     ) -> None:
         self.scores, self.max_cells, self.effort, self.rng = scores, max_cells, effort, rng
-        self.sets = sets
+        self.sets, self.max_cost = sets, max_cost
         self.wide: list[tuple[int, ...]] = [()] * len(sets)
         self.best: list[tuple[int, ...]] = self.wide
 
     def run(self) -> None:
         """Search over orders without the bound, and within it where that is too wide."""
-        self.wide = _search(self.sets, self.effort.restarts, self.rng)[0]
+        self.wide = search_orders(self.sets, self.effort.restarts, self.rng)[0]
         found = self.wide
-        if not is_narrow(found, self.scores.table.sizes, self.max_cells):
+        if not is_narrow(found, self.scores.table.sizes, self.max_cells, self.max_cost):
             found = self.climb([found, self.best])
         if self._total(found) >= self._total(self.best):
+            self.best = found
+
+    def reorder(self) -> None:
+        """Move variables of the best network through its order: several edges turn at once."""
+        found = climb_from(self.sets, topological_order(self.best))
+        if self._total(found) <= self.total + 1e-9:
+            return
+        if not is_narrow(found, self.scores.table.sizes, self.max_cells, self.max_cost):
+            found = self.climb([found, self.best])
+        if self._total(found) > self.total:
             self.best = found
 
     def climb(self, starts: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
         """The best network within the bound that is reached from some starts by single moves."""
         (rng,) = self.rng.spawn(1)  # The stream of the order searches stays the same.
         return narrow_network(
-            starts, self.sets, self.scores, self.max_cells, rng, self.effort.rounds
+            starts,
+            self.sets,
+            self.scores,
+            self.max_cells,
+            rng,
+            self.effort.rounds,
+            self.max_cost,
         )
 
     def score(self, child: int, parents: tuple[int, ...]) -> float:
@@ -178,7 +242,7 @@ def _add_pairs(
         names = sorted(key[0] for key in singles[: effort.pair_candidates])
         for pair in combinations(names, 2):
             own[pair] = screen.score(child, pair)
-    promising = _search(sampled, effort.restarts, rng)
+    promising = search_orders(sampled, effort.restarts, rng)
     for child, own in enumerate(sampled):
         pairs = sorted((key for key in own if len(key) == 2), key=lambda key: -own[key])
         taking_part = {parents[child] for parents in promising if len(parents[child]) == 2}
@@ -224,6 +288,7 @@ def _grow(search: _Search, strength: np.ndarray, max_parents: int) -> None:
             if own and (strength[child] > 0).any():
                 _widen(search, child, own, max_parents)
         search.best = search.climb([search.best])
+        search.reorder()
         if search.total <= before + 1e-9:
             break
 
@@ -270,7 +335,7 @@ def _proposed(
     near = [_closest(codes, child, own, limit) for child, own in enumerate(candidates)]
     sets = codes.sets(near, max_parents)
     (rng,) = search.rng.spawn(1)
-    good = _search(sets, search.effort.restarts, rng)
+    good = search_orders(sets, search.effort.restarts, rng)
     return [
         {parents[child] for parents in good} | set(sorted(own, key=lambda k: -own[k])[:BEST_SETS])
         for child, own in enumerate(sets)
@@ -279,147 +344,3 @@ def _proposed(
 
 def _closest(codes: Correlations, child: int, own: list[int], limit: int) -> list[int]:
     return sorted(sorted(own, key=lambda p: -abs(codes.matrix[child, p]))[:limit])
-
-
-def _search(
-    sets: ScoredSets, restarts: int, rng: np.random.Generator
-) -> list[list[tuple[int, ...]]]:
-    """The parents under the best orderings found, the best one first."""
-    m = len(sets)
-    flat, start, values = _flatten(sets)
-    near = _near(flat, start)
-    found: dict[tuple[int, ...], float] = {}
-    for _ in range(max(1, min(restarts, 40_000 // (m * m) + 1))):
-        choice, score = _climb(rng.permutation(m), start, flat, values, near)
-        found[tuple(choice.tolist())] = float(score)
-    ranked = sorted(found, key=lambda choice: (-found[choice], choice))
-    return [[tuple(int(p) for p in flat[i] if p >= 0) for i in choice] for choice in ranked]
-
-
-def _flatten(sets: ScoredSets) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Per child its sets, best first, as arrays; a set that a subset beats is of no use."""
-    rows: list[tuple[int, ...]] = []
-    values: list[float] = []
-    start = [0]
-    width = max(len(key) for scored in sets for key in scored)
-    for scored in sets:
-        kept: dict[tuple[int, ...], None] = {}
-        for key in sorted(scored, key=lambda k: (-scored[k], k)):
-            if not any(part in kept for part in _subsets(key)):
-                kept[key] = None
-        rows += [key + (-1,) * (width - len(key)) for key in kept]
-        values += [scored[key] for key in kept]
-        start.append(len(rows))
-    flat = np.array(rows, dtype=np.int64).reshape(len(rows), width)
-    return flat, np.array(start), np.array(values)
-
-
-def _subsets(key: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    for width in range(len(key)):
-        yield from combinations(key, width)
-
-
-@njit(cache=True)
-def _near(flat: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Whether a variable is in any of another's sets."""
-    m = len(start) - 1
-    near = np.zeros((m, m), dtype=np.bool_)
-    for v in range(m):
-        for index in range(start[v], start[v + 1]):
-            for p in flat[index]:
-                if p >= 0:
-                    near[v, p] = True
-    return near
-
-
-@njit(cache=True)
-def _best_set(first: int, last: int, place: int, position: np.ndarray, flat: np.ndarray) -> int:
-    """The first, so the best, set of predecessors only; ``last`` where there is none before it."""
-    for index in range(first, last):
-        fits = True
-        for p in flat[index]:
-            if p >= 0 and position[p] > place:
-                fits = False
-                break
-        if fits:
-            return index
-    return last
-
-
-@njit(cache=True)
-def _climb(
-    order: np.ndarray, start: np.ndarray, flat: np.ndarray, values: np.ndarray, near: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """Insert one variable at its best place, until no insertion helps.
-
-    Returns the index of every variable's best set under the last order, and the total score.
-    """
-    m = len(order)
-    position = np.empty(m, dtype=np.int64)
-    for place in range(m):
-        position[order[place]] = place
-    chosen = np.empty(m, dtype=np.int64)
-    for v in range(m):
-        chosen[v] = _best_set(start[v], start[v + 1] - 1, position[v], position, flat)
-    improved = True
-    while improved:
-        improved = False
-        for v in range(m):
-            place = position[v]
-            best_gain, best_place = 1e-9, place
-            for step in (-1, 1):
-                gain, here = 0.0, place
-                while 0 <= here + step < m:
-                    gain += _swap(
-                        min(here, here + step), order, position, chosen, start, flat, values, near
-                    )
-                    here += step
-                    if gain > best_gain:
-                        best_gain, best_place = gain, here
-                while here != place:
-                    here -= step
-                    _swap(
-                        min(here, here + step), order, position, chosen, start, flat, values, near
-                    )
-            here = place
-            while here != best_place:
-                step = 1 if best_place > here else -1
-                _swap(min(here, here + step), order, position, chosen, start, flat, values, near)
-                here += step
-                improved = True
-    return chosen, values[chosen].sum()
-
-
-@njit(cache=True)
-def _swap(
-    place: int,
-    order: np.ndarray,
-    position: np.ndarray,
-    chosen: np.ndarray,
-    start: np.ndarray,
-    flat: np.ndarray,
-    values: np.ndarray,
-    near: np.ndarray,
-) -> float:
-    """Exchange two neighbours; only their own scores can change. Returns the gain.
-
-    The one that moves back gains a predecessor, so its set is the chosen one or a better one; the
-    one that moves forward loses a predecessor, so it keeps its set, or takes a worse one.
-    """
-    a, b = order[place], order[place + 1]
-    order[place], order[place + 1] = b, a
-    position[a], position[b] = place + 1, place
-    gain = 0.0
-    if near[a, b]:
-        better = _best_set(start[a], chosen[a], place + 1, position, flat)
-        if better != chosen[a]:
-            gain += values[better] - values[chosen[a]]
-            chosen[a] = better
-    if near[b, a]:
-        for p in flat[chosen[b]]:
-            if p == a:
-                worse = _best_set(chosen[b] + 1, start[b + 1] - 1, place, position, flat)
-                gain += values[worse] - values[chosen[b]]
-                chosen[b] = worse
-                break
-    return gain

@@ -1,7 +1,8 @@
 r"""Networks that are kept narrow, so that exact inference on them stays cheap.
 
 The bound is on the cells of the largest product when all variables are summed out in the greedy
-order of :func:`fspn.model.graph.elimination_order`. It holds at every step of the search: a move
+order of :func:`fspn.model.graph.elimination_order`, and, where a query has a budget, on the cells
+of all products together. It holds at every step of the search: a move
 gives a variable another scored set of parents, and counts only where the network stays acyclic and
 within the bound. Edges are dropped only to make a start: dropping the cheapest ones until a wide
 network fits, and no more, ends below what the bound allows.
@@ -17,7 +18,7 @@ import numpy as np
 
 from fspn.learn.network.score import LocalScores
 from fspn.learn.network.width_kernels import take_moves
-from fspn.model.graph import elimination_order
+from fspn.model.graph import elimination_cells, elimination_order
 
 MAX_CHECKS = 4_000
 """Elimination orders that one climb may try."""
@@ -34,6 +35,7 @@ def narrow_network(
     max_cells: int,
     rng: np.random.Generator,
     rounds: int,
+    max_cost: float = np.inf,
 ) -> Parents:
     """The best-scoring network within the bound that is reached from some starts.
 
@@ -47,8 +49,9 @@ def narrow_network(
         max_cells: The bound.
         rng: For the variables that lose their parents.
         rounds: How often that is done.
+        max_cost: The bound on the cells of all products together.
     """
-    climber = _Climber(sets, scores, max_cells)
+    climber = _Climber(sets, scores, max_cells, max_cost)
     found = [climber.climb(climber.pruned(start)) for start in starts]
     best = max(found, key=climber.total)
     score = climber.total(best)
@@ -67,8 +70,15 @@ def _shaken(parents: Parents, rng: np.random.Generator) -> Parents:
     return [() if v in chosen | near else own for v, own in enumerate(parents)]
 
 
-def is_narrow(parents: Sequence[tuple[int, ...]], sizes: Sequence[int], max_cells: int) -> bool:
+def is_narrow(
+    parents: Sequence[tuple[int, ...]],
+    sizes: Sequence[int],
+    max_cells: int,
+    max_cost: float = np.inf,
+) -> bool:
     """Whether no product on the way of the elimination order has more cells than the bound.
+
+    Nor may all of them together have more than ``max_cost``.
 
     The table of a single parent is read sparsely: it may have ``SINGLE_PARENT`` times as many, and
     then so may the products.
@@ -78,7 +88,9 @@ def is_narrow(parents: Sequence[tuple[int, ...]], sizes: Sequence[int], max_cell
     bound = max(max_cells, widest) * (1 + 1e-9)
     if widest > SINGLE_PARENT * max_cells:
         return False
-    return elimination_order(parents, sizes, bound)[1] <= bound
+    if elimination_order(parents, sizes, bound)[1] > bound:
+        return False
+    return max_cost == np.inf or elimination_cells(parents, sizes) <= max_cost * (1 + 1e-9)
 
 
 @dataclass(frozen=True)
@@ -124,8 +136,9 @@ class _Listed:
 
 
 class _Climber:
-    def __init__(self, sets: ScoredSets, scores: LocalScores, max_cells: int):
-        self.sets, self.scores, self.max_cells = sets, scores, max_cells
+    def __init__(self, sets: ScoredSets, scores: LocalScores, max_cells: int, max_cost: float):
+        self.sets, self.scores = sets, scores
+        self.max_cells, self.max_cost = max_cells, max_cost
         self.sizes = scores.table.sizes
         self.logs = np.log(np.asarray(self.sizes, dtype=np.float64))
         self._arrays: _Listed | None = None
@@ -152,12 +165,24 @@ class _Climber:
             moves = np.flatnonzero(gains > 1e-9)
             moves = moves[np.argsort(-gains[moves], kind="stable")]
             taken, checks = take_moves(
-                moves, sets.flat, sets.child_of, sets.values, self.logs, chosen, bound, single, left
+                moves,
+                sets.flat,
+                sets.child_of,
+                sets.values,
+                self.logs,
+                chosen,
+                bound,
+                single,
+                self.max_cost,
+                left,
             )
             left -= checks
         found = [tuple(int(p) for p in sets.flat[index] if p >= 0) for index in chosen]
         # Costs that are equal but for rounding may be taken in another order there.
-        return found if is_narrow(found, self.sizes, self.max_cells) else self.pruned(found)
+        return found if self._fits(found) else self.pruned(found)
+
+    def _fits(self, parents: Parents) -> bool:
+        return is_narrow(parents, self.sizes, self.max_cells, self.max_cost)
 
     def _listed(self) -> _Listed:
         """The sets of all variables as arrays, made anew when there are more of them."""
@@ -171,7 +196,7 @@ class _Climber:
         drops = self._drops(parents)
         low, high, middle = 0, len(drops), 0
         while low < high:
-            if is_narrow(_without(parents, drops[:middle]), self.sizes, self.max_cells):
+            if self._fits(_without(parents, drops[:middle])):
                 high = middle
             else:
                 low = middle + 1

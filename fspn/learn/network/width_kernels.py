@@ -24,6 +24,7 @@ def take_moves(
     chosen: np.ndarray,
     bound: float,
     single: float,
+    max_cost: float,
     max_checks: int,
 ) -> tuple[int, int]:
     """Go once through some moves and take those that gain and keep to the bound.
@@ -39,6 +40,7 @@ def take_moves(
         chosen: The set of every variable, changed in place.
         bound: The logarithm of the bound on the cells of a product.
         single: The logarithm of how many times as many the table of a single parent may have.
+        max_cost: The bound on the cells of all products together.
         max_checks: Elimination orders that may be tried.
     """
     m = len(logs)
@@ -53,7 +55,7 @@ def take_moves(
         before = chosen[v]
         chosen[v] = index
         checks += 1
-        if is_narrow_sets(flat, chosen, logs, bound, single, near, degree):
+        if is_narrow_sets(flat, chosen, logs, bound, single, max_cost, near, degree):
             taken += 1
         else:
             chosen[v] = before
@@ -91,6 +93,7 @@ def is_narrow_sets(
     logs: np.ndarray,
     bound: float,
     single: float,
+    max_cost: float,
     near: np.ndarray,
     degree: np.ndarray,
 ) -> bool:
@@ -111,7 +114,7 @@ def is_narrow_sets(
                 _join(near, degree, p, flat[chosen[v], j])
     if most > bound + single + 1e-9:
         return False
-    return _eliminates(near, degree, logs, most + 1e-9)
+    return _eliminates(near, degree, logs, most + 1e-9, max_cost * (1 + 1e-9))
 
 
 @njit(cache=True, nogil=True)
@@ -126,9 +129,11 @@ def _join(near: np.ndarray, degree: np.ndarray, u: int, v: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _eliminates(near: np.ndarray, degree: np.ndarray, logs: np.ndarray, most: float) -> bool:
-    """Whether no product of the greedy elimination is larger; the graph is used up."""
-    m = len(logs)
+def _eliminates(
+    near: np.ndarray, degree: np.ndarray, logs: np.ndarray, most: float, max_cost: float
+) -> bool:
+    """Whether the greedy elimination keeps to both bounds; the graph is used up."""
+    m, total = len(logs), 0.0
     gone, cost = np.zeros(m, dtype=np.bool_), np.empty(m)
     for v in range(m):
         cost[v] = _cost(near, degree, logs, v)
@@ -137,7 +142,8 @@ def _eliminates(near: np.ndarray, degree: np.ndarray, logs: np.ndarray, most: fl
         for u in range(m):
             if not gone[u] and (v < 0 or cost[u] < cost[v]):
                 v = u
-        if cost[v] > most:
+        total += np.exp(cost[v])
+        if cost[v] > most or total > max_cost:
             return False
         gone[v] = True
         for i in range(degree[v]):

@@ -242,10 +242,13 @@ class BackoffTable:
         return table
 
     def tilted(self, factors: np.ndarray) -> BackoffTable:
-        """With base and counts of every code multiplied by a factor; rows still sum to 1."""
+        """With base and levels multiplied by a factor per code; rows still sum to 1.
+
+        A law of integers stays as it is: its noise has a place per difference, not per code.
+        """
         base = self.base * factors
         levels = [
-            level.tilted(factors) if isinstance(level, CountLevel) else level
+            level if isinstance(level, LinearLaw) else level.tilted(factors)
             for level in self.levels
         ]
         return BackoffTable(base / base.sum(), tuple(levels))

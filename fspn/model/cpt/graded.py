@@ -12,7 +12,7 @@ parameters in place of r (d - 1). Only the child's codes have to be in order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -30,17 +30,21 @@ class GradedLaw:
     .. math:: P(x \mid u) = (1 - \epsilon) [\sigma(\theta_x - g(u)) - \sigma(\theta_{x-1} - g(u))]
               + \epsilon P_{below}(x)
 
+    A tilt multiplies the law's own part per code, and the rows are made to sum to 1 again.
+
     Arguments:
         effects: What each code of each parent adds to the location.
         deviation: What each configuration adds to that; empty = nothing.
         cuts: The growing cut points, one fewer than the child has codes.
         epsilon: The share of the level below.
+        tilt: What each code of the law is multiplied by; None = nothing.
     """
 
     effects: tuple[np.ndarray, ...]
     deviation: np.ndarray
     cuts: np.ndarray
     epsilon: float
+    tilt: np.ndarray | None = None
     family: ClassVar[str] = "graded"
 
     @property
@@ -60,11 +64,17 @@ class GradedLaw:
             location += self.deviation[row_keys(list(parents.T[: self.width]), self.sizes)]
         return location
 
+    def _own(self, parents: np.ndarray) -> np.ndarray:
+        table = graded_rows(self.location(parents), self.cuts)
+        if self.tilt is not None:
+            table *= self.tilt
+            table /= table.sum(axis=1, keepdims=True)
+        return table
+
     @cached_property
     def rows(self) -> Rows:
         """The law written out for every configuration of the parents."""
-        configurations = np.indices(self.sizes).reshape(self.width, -1).T
-        table = graded_rows(self.location(configurations), self.cuts)
+        table = self._own(np.indices(self.sizes).reshape(self.width, -1).T)
         n_rows, size = table.shape
         keys = np.arange(n_rows, dtype=np.int64)
         start = np.arange(n_rows + 1, dtype=np.int32) * size
@@ -74,8 +84,11 @@ class GradedLaw:
 
     def refine(self, below: np.ndarray, parents: np.ndarray) -> np.ndarray:
         r""":math:`P_\ell` from :math:`P_{\ell-1}`, dense, one row per configuration."""
-        own = graded_rows(self.location(parents), self.cuts)
-        return (1 - self.epsilon) * own + self.epsilon * below
+        return (1 - self.epsilon) * self._own(parents) + self.epsilon * below
+
+    def tilted(self, factors: np.ndarray) -> GradedLaw:
+        """With every code multiplied by a factor; rows still sum to 1."""
+        return replace(self, tilt=factors if self.tilt is None else self.tilt * factors)
 
     @property
     def n_parameters(self) -> int:
@@ -90,13 +103,14 @@ class GradedLaw:
             "deviation": self.deviation,
             "cuts": self.cuts,
             "epsilon": np.array([self.epsilon]),
+            **({} if self.tilt is None else {"tilt": self.tilt}),
         }
 
     @classmethod
     def from_state(cls, state: State) -> GradedLaw:
         effects = np.split(state["effects"], np.cumsum(state["sizes"])[:-1])
         epsilon = float(state["epsilon"][0])
-        return cls(tuple(effects), state["deviation"], state["cuts"], epsilon)
+        return cls(tuple(effects), state["deviation"], state["cuts"], epsilon, state.get("tilt"))
 
 
 def graded_rows(location: np.ndarray, cuts: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ and a configuration has the distribution of its leaf. A test is "the parent's co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -97,6 +97,10 @@ class TreeLevel:
         share, tail = self.shares(below.shape[1])
         refined: np.ndarray = share[leaf] + tail[leaf, None] * below
         return refined
+
+    def tilted(self, factors: np.ndarray) -> TreeLevel:
+        """With the counts of every code multiplied by a factor."""
+        return replace(self, counts=self.counts * factors[self.codes])
 
     @property
     def n_parameters(self) -> int:

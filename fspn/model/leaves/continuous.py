@@ -48,8 +48,9 @@ class GaussianMixture(Univariate):
         return np.where(np.isnan(values), -np.inf, logsumexp(logs, axis=1))
 
     def _mass(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        low = (lower[:, None] - self.means) / self.scales
-        high = (upper[:, None] - self.means) / self.scales
+        with np.errstate(over="ignore"):  # A bound that far away is an infinity.
+            low = (lower[:, None] - self.means) / self.scales
+            high = (upper[:, None] - self.means) / self.scales
         # In the upper tail the difference of two numbers near 1 loses digits: use the mirror image.
         mirrored = low > 0
         a, b = np.where(mirrored, -high, low), np.where(mirrored, -low, high)

@@ -13,6 +13,8 @@ from experiments.bench.options import SECTIONS, Options, quick
 from experiments.bench.parts import Part, Shelf, plan
 from experiments.bench.results import Results
 from experiments.bench.targets import Target, doubling, targets
+from experiments.bench.wide import ASKED, ask_often
+from fspn.engine.limits import TooWide
 
 
 def spread(median):
@@ -207,3 +209,54 @@ def test_parts_are_kept_when_a_curve_is_cut_shorter(options):
     names = [{p.name for p in plan(o, ("columns",))} for o in (options, shorter)]
     assert not names[0] & names[1]  # a curve that is measured as a whole is another part
     assert not Shelf(replace(options, batch=7), fresh=False).has(part)
+
+
+def test_every_target_that_was_measured_is_printed_with_its_verdict(tmp_path, capsys):
+    main(
+        [
+            "--quick",
+            "--sections",
+            "wide",
+            "--out",
+            str(tmp_path),
+            "--cache",
+            str(tmp_path / "cache"),
+        ]
+    )
+    printed = capsys.readouterr().out
+    assert "met: Wide models: questions that end in `TooWide`" in printed
+    assert "12 columns 0" in printed
+    assert "1 of 1 targets met" in printed
+    assert "`conditional_table` of 2 columns given 4" in (tmp_path / "bench.md").read_text()
+
+
+def test_a_line_says_verdict_bound_and_figures():
+    target = Target("A count, ms", 0.1, False, {"flights": 0.62, "stops": 0.08})
+    assert target.line() == "met on 1 of 2: A count, ms, at most 0.1: flights 0.62, stops 0.08"
+
+
+def test_questions_that_are_too_wide_are_counted_not_raised():
+    def never(_rng):
+        raise TooWide("no")
+
+    found = ask_often("x", never, np.random.default_rng(0))
+    assert (found.too_wide, found.asked) == (found.asked, ASKED)
+    assert np.isnan(found.milliseconds)
+
+
+def test_targets_of_real_tables_compare_with_their_neighbours():
+    def row(engine, us, per_second, error):
+        return {
+            "engine": engine,
+            "microseconds": [us] * 4,
+            "per_second": per_second,
+            "q_error": [error] * 4,
+        }
+
+    times = [row("fspn", 90.0, 8e3, 2.0), row("sample", 500.0, 2e3, 50.0)]
+    times += [row("duckdb", 1e3, 1e3, 1.0)]
+    found = {t.what: t for t in targets(Results(tables=({"table": "stops", "times": times},)))}
+    assert found["Real tables: one count by dictionary, ms, median"].found == {"stops": 0.09}
+    speed = found["Real tables: estimates per second over DuckDB's counts per second"]
+    assert speed.found == {"stops": 8.0}
+    assert found["Real tables: 95% q-error of a 1% sample over FSPN's"].found == {"stops": 25.0}

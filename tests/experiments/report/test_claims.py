@@ -245,9 +245,9 @@ def test_growth_of_f_and_l_follows_the_rows(entries, power, verdict):
     assert entries(rows)["f-l-growth"].fspn.verdict is verdict
 
 
-def cost(model, dataset, **values):
+def cost(model, dataset, experiment="costs", **values):
     return dataclasses.replace(
-        fake.row("fspn", experiment="costs"),
+        fake.row("fspn", experiment=experiment),
         model=model,
         dataset=dataset,
         label=f"{dataset}/{model}",
@@ -272,14 +272,21 @@ def test_costs_in_the_domain_follow_the_rows(entries, power, quadratic, constant
 @pytest.mark.parametrize(("error", "verdict"), [(1e-15, HOLDS), (1e-3, FAILS)])
 def test_exact_statements_follow_the_rows(entries, error, verdict):
     rows = [
-        cost("fspn_parts", "rdc_65", kl_max=error),
-        cost("appendix_b", "figure_1", kl_max=error),
+        cost("fspn_parts", "rdc_65", "propositions", kl_max=error, kl_mean=0.0),
+        cost("appendix_b", "figure_1", "propositions", kl_max=error),
         cost("spn", "random_0", n_parameters=9.0, size_bytes=100.0),
         cost("spn_as_fspn", "random_0", n_parameters=9.0, size_bytes=99.0, kl_max=error),
     ]
     found = entries(rows)
     for claim in ("nothing-lost", "worked-example", "prop-1-spn"):
         assert found[claim].fspn.verdict is verdict, claim
+
+
+def test_a_product_node_that_cuts_dependence_loses_in_part(entries):
+    row = cost("fspn_parts", "rdc_65", "propositions", kl_max=0.0, kl_mean=0.2)
+    found = entries([row])["nothing-lost"].fspn
+    assert found.verdict is PART
+    assert "0.2 nats" in found.numbers
 
 
 def test_an_spn_that_grows_when_converted_is_no_subset(entries):

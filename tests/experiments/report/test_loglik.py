@@ -3,6 +3,7 @@ import shutil
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from experiments.records.rows import Store
 from experiments.report.claims.ledger import Verdict
@@ -183,3 +184,36 @@ def test_the_dots_are_the_percentages(paper):
     names = {t.get_text() for t in figure.legends[0].get_texts()}
     assert {"FSPN", "FSPN ensemble", "Chow-Liu tree", "FSPN (quoted)"} <= names
     assert "BN-Tree" not in names
+
+
+def test_one_fit_each_is_the_paired_t_test_of_the_rows():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0.1, 1, 400), rng.normal(0, 1, 400)
+    pair = compare("d", "m", "x", "y", a, b)
+    expected = stats.ttest_rel(a, b)
+    interval = expected.confidence_interval(0.95)
+    assert (pair.p, pair.low, pair.high) == pytest.approx((expected.pvalue, *interval))
+    assert (pair.seeds, pair.seeds_against) == (1, 1)
+
+
+def test_fits_that_disagree_widen_the_interval():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(1, 0.1, 400), np.zeros((3, 400))
+    alike = compare("d", "m", "x", "y", a, b)
+    shifted = compare("d", "m", "x", "y", a, b + np.array([[-2.0], [0.0], [2.0]]))
+    assert alike.mark == "+*"
+    assert shifted.difference == pytest.approx(alike.difference)
+    assert shifted.mark == ""
+    assert shifted.low < 0 < shifted.high
+    assert shifted.seeds_against == 3
+
+
+def test_the_interval_holds_the_truth_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    hits = 0
+    for _ in range(300):
+        rows = rng.normal(0, 1, 200)
+        a = rows + rng.normal(0, 0.2, 200) + rng.normal(0, 0.1, (4, 1))
+        pair = compare("d", "m", "x", "y", a, rows)
+        hits += pair.low <= 0 <= pair.high
+    assert 0.9 < hits / 300 <= 1

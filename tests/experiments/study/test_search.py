@@ -3,6 +3,7 @@ import time
 
 import pytest
 
+from experiments.study.coarse import search_coarse_to_fine
 from experiments.study.config import SearchConfig
 from experiments.study.edges import at_edge
 from experiments.study.search import SearchError, open_grid, search, settings, time_limit
@@ -124,3 +125,70 @@ def test_given_thresholds_that_contradict_each_other_leave_the_grid_to_its_check
     grid = {"tau_low": [0.1], "tau_high": [0.7], "alpha": [1, 2]}
     given = {"tau_low": 0.9, "tau_high": 0.5}
     assert open_grid(grid, given, set(given)) == {"alpha": [1, 2]}
+
+
+def test_a_coarse_search_ends_with_fits_on_all_rows():
+    small, seen = dataset(rows=300), []
+
+    class Counting(Fragile):
+        def fit(self, table, domains, seed=0):
+            seen.append((len(table), self.alpha))
+            return super().fit(table, domains, seed)
+
+    def build(params):
+        return Counting(**params)
+
+    alphas = [1e-3, 1.0, 100.0, 1e5]
+    found = search_coarse_to_fine(build, {"alpha": alphas}, small, 0, rows=100, finalists=2)
+    fits = seen[1:]  # the first is the warm-up
+    scores = {t.params["alpha"]: t.valid_ll for t in found.trials[:4]}
+    finalists = sorted(alphas, key=scores.__getitem__, reverse=True)[:2]
+    assert fits == [(100, a) for a in alphas] + [(300, a) for a in finalists]
+    assert [t.number for t in found.trials] == list(range(6))
+    assert found.best in found.trials[4:]
+    assert found.best.valid_ll == max(t.valid_ll for t in found.trials[4:])
+    assert found.rows == 100
+
+
+def test_one_setting_or_a_short_table_is_not_searched_twice():
+    small = dataset(rows=300)
+    one = search_coarse_to_fine(fragile, {"alpha": [1.0]}, small, 0, rows=100, finalists=2)
+    short = search_coarse_to_fine(fragile, {"alpha": [1.0, 2.0]}, small, 0, rows=300, finalists=2)
+    assert (len(one.trials), len(short.trials)) == (1, 2)
+    assert math.isnan(one.rows)
+    assert math.isnan(short.rows)
+
+
+def test_finalists_that_all_fail_on_all_rows_are_an_error():
+    class Short(Fragile):
+        def fit(self, table, domains, seed=0):
+            if len(table) > 200:
+                raise ValueError("too long")
+            return super().fit(table, domains, seed)
+
+    with pytest.raises(SearchError, match=r"all 2 settings failed.*too long"):
+        search_coarse_to_fine(
+            lambda p: Short(**p),
+            {"alpha": [1.0, 2.0]},
+            dataset(rows=300),
+            0,
+            rows=100,
+            finalists=2,
+        )
+
+
+def test_the_second_part_of_a_search_takes_over_what_the_first_learned():
+    bases = []
+
+    class Resuming(Fragile):
+        def resume(self, earlier):
+            bases.append((self.alpha, earlier.alpha))
+            return 100.0
+
+    def build(params):
+        return Resuming(**params)
+
+    found = search(build, {"alpha": [1.0]}, DATA, 0, then={"alpha": [2.0, 3.0]})
+    assert bases == [(2.0, 1.0), (3.0, 1.0)]
+    assert [t.train_seconds > 100 for t in found.trials] == [False, True, True]
+    assert all(t.seconds < 100 for t in found.trials)

@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
+from experiments import appendix_b as paper_example
 from fspn import FSPN
 from fspn.draw import draw
 from fspn.draw.outline import Card, outline
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.nodes import Node, Product, Sum, UniLeaf, walk
-from tests.fspn import paper_example
 
 
 def cards(top: Card) -> list[Card]:

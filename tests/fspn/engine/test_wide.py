@@ -12,7 +12,8 @@ import pytest
 from fspn import FSPN
 from fspn.learn.dependence.base import Column
 from fspn.learn.dependence.rdc import RDC, Corrected
-from fspn.learn.network.order_search import MAX_CANDIDATES, _candidates, _climb, _flatten, _near
+from fspn.learn.network.order_climb import _climb, _flatten, _near
+from fspn.learn.network.order_search import MAX_CANDIDATES, _candidates
 from fspn.model.nodes import TableSplit, walk
 
 

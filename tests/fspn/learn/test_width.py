@@ -134,6 +134,13 @@ def test_the_compiled_check_of_the_width_agrees_with_the_elimination_order(seed:
     logs, room = np.log(np.array(sizes, dtype=np.float64)), np.empty((m, m), dtype=np.int32)
     for max_cells in (4, 30, 200, 2_000, 30_000):
         found = is_narrow_sets(
-            flat, np.arange(m), logs, np.log(max_cells), np.log(64.0), room, np.empty(m, np.int64)
+            flat,
+            np.arange(m),
+            logs,
+            np.log(max_cells),
+            np.log(64.0),
+            np.inf,
+            room,
+            np.empty(m, np.int64),
         )
         assert found == is_narrow(parents, sizes, max_cells)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments import appendix_b as example
 from fspn import FSPN
 from fspn.engine.compile import compile_fspn
 from fspn.engine.engine import Engine
 from fspn.model.infer import log_probability
 from fspn.schema.events import CodeRange, Events
 from fspn.validate import validate
-from tests.fspn import paper_example as example
 
 X1, X3 = example.X1, example.X3
 CASES = [("E", (3, 6), 0.171), ("E1", (3, 5), 0.051), ("E2", (6, 6), 0.12)]

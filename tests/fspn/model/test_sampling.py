@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy.stats import chisquare, kstest
 
+from experiments import appendix_b as paper_example
 from fspn import FSPN
-from tests.fspn import paper_example
 from tests.fspn.sample_tables import chain, discrete, mixed
 from tests.pointwise import joint
 

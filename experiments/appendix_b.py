@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fspn import FSPN
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.joint import SparseJoint
 from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, UniLeaf
@@ -16,10 +17,12 @@ from fspn.schema.domain import Domain, Variable
 from fspn.schema.events import Span
 
 X1, X2, X3, X4 = range(4)
+PRINTED = 0.171
 SIZE = 21
 
 
 def domain() -> Domain:
+    """Four ordered variables."""
     return Domain(tuple(Variable(f"X{i}", "ordered", np.arange(SIZE)) for i in (1, 2, 3, 4)))
 
 
@@ -44,6 +47,7 @@ def _joint(inside: float) -> SparseJoint:
 
 
 def root() -> Node:
+    """The nodes N1 to N5 and leaves L1 to L6 of the figure."""
     l1 = UniLeaf(X3, _spread({(3, 5): 0.1, (6, 6): 0.3}))
     l2 = UniLeaf(X4, _spread({(0, 9): 0.5}))
     l3 = UniLeaf(X3, _spread({(3, 5): 0.2, (6, 6): 0.3}))
@@ -52,3 +56,8 @@ def root() -> Node:
     l5, l6 = MultiLeaf((X1, X2), _joint(0.3)), MultiLeaf((X1, X2), _joint(0.4))
     n3 = Split(({X3: Span(0, 5)}, {X3: Span(6, SIZE - 1)}), (l5, l6))
     return Factorize(n2, n3)
+
+
+def probability() -> float:
+    """Pr(X1 in [1, 7], X3 in [3, 6]) as the library answers it."""
+    return float(FSPN.from_root(domain(), root()).probability({"X1": (1, 7), "X3": (3, 6)}))

@@ -1,0 +1,162 @@
+"""The climb over orderings on scored parent sets, compiled; see the order search for its use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+from numba import njit
+
+from fspn.learn.network.width import ScoredSets
+
+
+def search_orders(
+    sets: ScoredSets, restarts: int, rng: np.random.Generator
+) -> list[list[tuple[int, ...]]]:
+    """The parents under the best orderings found, the best one first."""
+    m = len(sets)
+    flat, start, values = _flatten(sets)
+    near = _near(flat, start)
+    found: dict[tuple[int, ...], float] = {}
+    for _ in range(max(1, min(restarts, 40_000 // (m * m) + 1))):
+        choice, score = _climb(rng.permutation(m), start, flat, values, near)
+        found[tuple(choice.tolist())] = float(score)
+    ranked = sorted(found, key=lambda choice: (-found[choice], choice))
+    return [[tuple(int(p) for p in flat[i] if p >= 0) for i in choice] for choice in ranked]
+
+
+def climb_from(sets: ScoredSets, order: Sequence[int]) -> list[tuple[int, ...]]:
+    """The parents under the ordering that is reached from a given one."""
+    flat, start, values = _flatten(sets)
+    choice, _ = _climb(np.array(order), start, flat, values, _near(flat, start))
+    return [tuple(int(p) for p in flat[i] if p >= 0) for i in choice]
+
+
+def _flatten(sets: ScoredSets) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Per child its sets, best first, as arrays; a set that a subset beats is of no use."""
+    rows: list[tuple[int, ...]] = []
+    values: list[float] = []
+    start = [0]
+    width = max(len(key) for scored in sets for key in scored)
+    for scored in sets:
+        kept: dict[tuple[int, ...], None] = {}
+        for key in sorted(scored, key=lambda k: (-scored[k], k)):
+            if not any(part in kept for part in _subsets(key)):
+                kept[key] = None
+        rows += [key + (-1,) * (width - len(key)) for key in kept]
+        values += [scored[key] for key in kept]
+        start.append(len(rows))
+    flat = np.array(rows, dtype=np.int64).reshape(len(rows), width)
+    return flat, np.array(start), np.array(values)
+
+
+def _subsets(key: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    for width in range(len(key)):
+        yield from combinations(key, width)
+
+
+@njit(cache=True)
+def _near(flat: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Whether a variable is in any of another's sets."""
+    m = len(start) - 1
+    near = np.zeros((m, m), dtype=np.bool_)
+    for v in range(m):
+        for index in range(start[v], start[v + 1]):
+            for p in flat[index]:
+                if p >= 0:
+                    near[v, p] = True
+    return near
+
+
+@njit(cache=True)
+def _best_set(first: int, last: int, place: int, position: np.ndarray, flat: np.ndarray) -> int:
+    """The first, so the best, set of predecessors only; ``last`` where there is none before it."""
+    for index in range(first, last):
+        fits = True
+        for p in flat[index]:
+            if p >= 0 and position[p] > place:
+                fits = False
+                break
+        if fits:
+            return index
+    return last
+
+
+@njit(cache=True)
+def _climb(
+    order: np.ndarray, start: np.ndarray, flat: np.ndarray, values: np.ndarray, near: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Insert one variable at its best place, until no insertion helps.
+
+    Returns the index of every variable's best set under the last order, and the total score.
+    """
+    m = len(order)
+    position = np.empty(m, dtype=np.int64)
+    for place in range(m):
+        position[order[place]] = place
+    chosen = np.empty(m, dtype=np.int64)
+    for v in range(m):
+        chosen[v] = _best_set(start[v], start[v + 1] - 1, position[v], position, flat)
+    improved = True
+    while improved:
+        improved = False
+        for v in range(m):
+            place = position[v]
+            best_gain, best_place = 1e-9, place
+            for step in (-1, 1):
+                gain, here = 0.0, place
+                while 0 <= here + step < m:
+                    gain += _swap(
+                        min(here, here + step), order, position, chosen, start, flat, values, near
+                    )
+                    here += step
+                    if gain > best_gain:
+                        best_gain, best_place = gain, here
+                while here != place:
+                    here -= step
+                    _swap(
+                        min(here, here + step), order, position, chosen, start, flat, values, near
+                    )
+            here = place
+            while here != best_place:
+                step = 1 if best_place > here else -1
+                _swap(min(here, here + step), order, position, chosen, start, flat, values, near)
+                here += step
+                improved = True
+    return chosen, values[chosen].sum()
+
+
+@njit(cache=True)
+def _swap(
+    place: int,
+    order: np.ndarray,
+    position: np.ndarray,
+    chosen: np.ndarray,
+    start: np.ndarray,
+    flat: np.ndarray,
+    values: np.ndarray,
+    near: np.ndarray,
+) -> float:
+    """Exchange two neighbours; only their own scores can change. Returns the gain.
+
+    The one that moves back gains a predecessor, so its set is the chosen one or a better one; the
+    one that moves forward loses a predecessor, so it keeps its set, or takes a worse one.
+    """
+    a, b = order[place], order[place + 1]
+    order[place], order[place + 1] = b, a
+    position[a], position[b] = place + 1, place
+    gain = 0.0
+    if near[a, b]:
+        better = _best_set(start[a], chosen[a], place + 1, position, flat)
+        if better != chosen[a]:
+            gain += values[better] - values[chosen[a]]
+            chosen[a] = better
+    if near[b, a]:
+        for p in flat[chosen[b]]:
+            if p == a:
+                worse = _best_set(chosen[b] + 1, start[b + 1] - 1, place, position, flat)
+                gain += values[worse] - values[chosen[b]]
+                chosen[b] = worse
+                break
+    return gain

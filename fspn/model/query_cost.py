@@ -1,0 +1,49 @@
+r"""What a query on a model costs at most, in cells.
+
+Children of sum and product nodes are answered one by one, so that their costs add up. A network of
+tables costs the cells of all products when every variable is summed out in the greedy order,
+
+.. math:: \sum_v |v| \prod_{u \in N(v)} |u|
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fspn.model.graph import elimination_cells
+from fspn.model.nodes import Factorize, Node, Product, Sum, TableSplit, UniLeaf, count_parameters
+
+
+def query_cost(root: Node, sizes: Sequence[int]) -> float:
+    """The cells that one query touches at most; nodes without cells count their parameters.
+
+    Arguments:
+        root: The model.
+        sizes: The number of codes of every variable.
+    """
+    tables: list[TableSplit] = []
+    node = root
+    while isinstance(node, Factorize) and isinstance(node.right, TableSplit):
+        tables.append(node.right)
+        node = node.left
+    parts = node.children if isinstance(node, Product) and tables else (node,)
+    leaves = [part.variable for part in parts if isinstance(part, UniLeaf)]
+    rest = sum(_other(part, sizes) for part in parts if not isinstance(part, UniLeaf))
+    return rest + _network(tables, leaves, sizes)
+
+
+def _other(node: Node, sizes: Sequence[int]) -> float:
+    if isinstance(node, Sum | Product):
+        return sum(query_cost(child, sizes) for child in node.children)
+    if isinstance(node, Factorize):
+        return query_cost(node.left, sizes) + count_parameters(node.right)
+    return float(count_parameters(node))
+
+
+def _network(tables: Sequence[TableSplit], leaves: Sequence[int], sizes: Sequence[int]) -> float:
+    """The cost of tables over leaves; what the tables condition on may lie below them."""
+    own = {table.variable: table.given for table in tables} | dict.fromkeys(leaves, ())
+    scope = sorted({v for child, given in own.items() for v in (child, *given)})
+    place = {v: i for i, v in enumerate(scope)}
+    parents = [tuple(place[p] for p in own.get(v, ())) for v in scope]
+    return elimination_cells(parents, [max(1, sizes[v]) for v in scope])
