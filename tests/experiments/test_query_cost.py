@@ -43,9 +43,10 @@ def test_a_cell_is_measured_once_and_its_row_says_what_was_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, timing = Store.of(tmp_path, EXPERIMENT), TimingConfig(repeats=2, budget_seconds=0.1)
-    first = list(costs([CELL], 400, tmp_path, timing, store))
+    wanted = [Cell("rdc_07", 0.3, 0.7, 100)]
+    first = list(costs(wanted, 400, tmp_path, timing, store))
     monkeypatch.setattr("experiments.query_cost.FSPN.fit", None)
-    assert list(costs([CELL], 400, tmp_path, timing, store)) == first
+    assert list(costs(wanted, 400, tmp_path, timing, store)) == first
     row = collect(tmp_path).iloc[0]
     assert (row["model"], row["n_nodes"]) == ("fspn_paper", first[0].n_nodes)
     assert json.loads(row["params"])["slowest_ms"] == first[0].max_ms
