@@ -68,7 +68,8 @@ def _line(
     if not seeds:
         return f"{start} not run | | | |"
     pairs = [
-        (kls[own.at[seed, "fingerprint"]], kls[default.at[seed, "fingerprint"]]) for seed in seeds
+        (kls[str(own.at[seed, "fingerprint"])], kls[str(default.at[seed, "fingerprint"])])
+        for seed in seeds
     ]
     found = compare(pairs)
     interval = f"{found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}]" if found else "-"
