@@ -122,8 +122,7 @@ def learned_rows(dataset: str, learner: str, n_rows: int, cache_dir: Path) -> It
 
 def parts_rows(dataset: str, learner: str, model: FSPN, table: pd.DataFrame) -> Iterator[ResultRow]:
     """The losses at product and factorize nodes; nothing if there is no such node."""
-    codes = np.stack(model.domain_.encode(table), axis=1).astype(np.int32)
-    lost = likelihood_lost(model.root_, codes)
+    lost = likelihood_lost(model, table)
     if lost.parts:
         yield _row(
             dataset,
@@ -212,10 +211,13 @@ def main() -> None:
             command="python -m experiments.propositions",
         )
         store.write(row)
-        found = (
-            f"{row.n_parameters:g} parameters, difference {row.kl_max:.1e}, LL {row.test_ll:.6f}"
-        )
-        print(f"{row.label}: {row.n_parameters:g} parameters, {found}")
+        shown = {
+            "parameters": row.n_parameters,
+            "difference": row.kl_max,
+            "nats lost": row.kl_mean,
+            "log-likelihood": row.test_ll,
+        }
+        print(row.label, *(f"{k} {v:.7g}" for k, v in shown.items() if v == v), sep=", ")
 
 
 if __name__ == "__main__":

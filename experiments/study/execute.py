@@ -176,7 +176,7 @@ def _show(display: Display, event: Ended[JobConfig, Outcome]) -> bool:
         display.ended(event.task.title, None, skipped=False, error=str(event.error))
         return False
     row = event.result.row
-    display.ended(event.task.title, row, skipped=event.result.skipped)
+    display.ended(event.task.title, row, skipped=event.result.skipped, seconds=event.result.seconds)
     return row.status != "failed"
 
 

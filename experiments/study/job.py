@@ -40,11 +40,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended; `skipped` if its result was there before; `waits` for its latency."""
+    """How a job ended; `skipped` if its result was there before; `waits` for its latency.
+
+    `seconds` is how long this part of it took, where that is not the whole job.
+    """
 
     row: ResultRow
     skipped: bool
     waits: bool = False
+    seconds: float | None = None
 
 
 def run_job(config: JobConfig) -> Outcome:
@@ -80,7 +84,8 @@ def _run_unless_finished(config: JobConfig, stop: Stop) -> Outcome:
             return Outcome(row, skipped=False, waits=waits)
         if config.phase is Phase.FIT:
             return Outcome(draft, skipped=True, waits=True)
-        return Outcome(_time(config, dataset, draft, waiting, store, machine, stop), skipped=False)
+        row = _time(config, dataset, draft, waiting, store, machine, stop)
+        return Outcome(row, skipped=False, seconds=stop.seconds)
 
 
 def _run(

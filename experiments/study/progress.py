@@ -116,9 +116,20 @@ class Display:
             self.clock.started(label)
         self._refresh()
 
-    def ended(self, label: str, row: ResultRow | None, *, skipped: bool, error: str = "") -> None:
-        """Show how a job ended."""
-        seconds = None if skipped or row is None else row.job_seconds
+    def ended(
+        self,
+        label: str,
+        row: ResultRow | None,
+        *,
+        skipped: bool,
+        error: str = "",
+        seconds: float | None = None,
+    ) -> None:
+        """Show how a job, or the part of it that took `seconds`, ended."""
+        if skipped or row is None:
+            seconds = None
+        elif seconds is None:
+            seconds = row.job_seconds
         with self._lock:
             self.clock.ended(label, seconds)
         self.count += 1

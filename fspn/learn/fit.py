@@ -112,6 +112,7 @@ def row_codes(domain: Domain, table: pd.DataFrame) -> list[np.ndarray]:
                 f"column {variable.name!r} is kept as reals by this preset, so that its leaves "
                 "cannot take new rows; fit the model anew on all rows"
             )
+        _refuse_infinities(variable, table[variable.name])
         codes = _nearest(variable, table[variable.name], variable.encode(table[variable.name]))
         wrong = np.flatnonzero(codes < 0)
         if len(wrong):
@@ -122,6 +123,13 @@ def row_codes(domain: Domain, table: pd.DataFrame) -> list[np.ndarray]:
             )
         columns.append(codes.astype(np.int64))
     return columns
+
+
+def _refuse_infinities(variable: Variable, column: pd.Series) -> None:
+    if variable.kind in ("continuous", "mixed") and np.isinf(variable.places(column)).any():
+        raise ValueError(
+            f"column {variable.name!r} has infinite values; clip or drop them before update"
+        )
 
 
 def _nearest(variable: Variable, column: pd.Series, codes: np.ndarray) -> np.ndarray:

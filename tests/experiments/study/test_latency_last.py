@@ -54,9 +54,6 @@ def test_a_killed_study_measures_what_is_left(tmp_path):
     check(tmp_path, output)
     after = collect(tmp_path / "results").set_index("seed")["started_at"].to_dict()
     assert before.items() <= after.items(), "a trained model was trained again"
-    again = finish(start(tmp_path, PLAN, "study=late"))
-    assert again.count("done before") == SEEDS
-    assert f"[{SEEDS}/{SEEDS}]" in again
 
 
 def test_a_model_waits_in_a_file_or_not_at_all(tmp_path):
