@@ -15,6 +15,7 @@ from fspn.ask.questions import AllQuestions
 from fspn.engine.compile import NotCompilable, compile_fspn
 from fspn.engine.engine import Engine
 from fspn.learn.fit import learn_model, row_codes, storable
+from fspn.learn.gains import Gains
 from fspn.learn.parameters import Parameters, thresholds_of
 from fspn.model.counting import Census, census
 from fspn.model.nodes import Node, count_parameters
@@ -149,9 +150,11 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         if isinstance(y, Mapping):
             raise TypeError("the second argument of fit is y; write fit(X, domains={...})")
         table = as_table(X)
-        domain, root = learn_model(table, domains, Parameters.of(self))
+        gains = Gains()
+        domain, root = learn_model(table, domains, Parameters.of(self), gains)
         self._adopt(domain, root, as_frame=isinstance(X, pd.DataFrame))
         self.n_rows_ = len(table)
+        self.gains_ = gains.per_row(len(table))
         return self
 
     def update(self, X: Any) -> FSPN:
@@ -181,7 +184,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         """A fitted model from nodes, built by hand or converted."""
         model = cls(**params)
         model._adopt(domain, root, as_frame=True)
-        model.n_rows_ = 0
+        model.n_rows_, model.gains_ = 0, {}
         return model
 
     def _adopt(self, domain: Domain, root: Node, as_frame: bool) -> None:
@@ -244,7 +247,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
 
         self._check_fitted()
         params = storable(self.get_params(deep=False))
-        facts = {"as_frame_": self.as_frame_, "n_rows_": self.n_rows_}
+        facts = {"as_frame_": self.as_frame_, "n_rows_": self.n_rows_, "gains_": self.gains_}
         save_model(path, self.domain_, self.root_, {**params, **facts})
 
     @classmethod
@@ -255,10 +258,11 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         domain, root, params = load_model(path)
         as_frame = bool(params.pop("as_frame_", True))
         n_rows = int(params.pop("n_rows_", 0))
+        gains = dict(params.pop("gains_", {}))
         known = {k: v for k, v in params.items() if k in cls._get_param_names()}
         model = cls(**known)
         model._adopt(domain, root, as_frame)
-        model.n_rows_ = n_rows
+        model.n_rows_, model.gains_ = n_rows, gains
         return model
 
     @property
@@ -267,7 +271,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         return thresholds_of(self.preset, self.tau_low, self.tau_high)
 
     def describe(self) -> Description:
-        """Kinds of nodes, parameters, columns and the strongest dependences, to be printed."""
+        """Kinds of nodes and what they gained, columns, strongest dependences, to be printed."""
         self._check_fitted()
         free = Events(1, {})
         return describe(
@@ -275,6 +279,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
             self.domain_,
             self.size_bytes_,
             lambda v, u: self._joint_table([v, u], free),
+            self.gains_,
         )
 
     @property

@@ -8,15 +8,61 @@ compiles first, as benchmarks and tests must.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
 import numba
+from numba.core import event
 
 MODE = "FSPN_KERNELS"
 MODES = ("background", "wait")
 PATIENCE = 0.1
+SILENCE = 1.0
+"""Seconds that this process compiles before it says so."""
+
+
+class KernelsCompile(UserWarning):
+    """A call takes longer because kernels are being compiled."""
+
+
+def warn_of_compiling(what: str) -> None:
+    """Say why a call takes so long, and what helps."""
+    warnings.warn(
+        f"{what} (about a minute, once per installation; `python -m fspn.warm` does it beforehand)",
+        KernelsCompile,
+        stacklevel=3,
+    )
+
+
+class Announcer(event.Listener):
+    """Says once that this process compiles, when that has taken :data:`SILENCE` seconds.
+
+    What was asked for (``FSPN_KERNELS=wait``) is not announced.
+    """
+
+    def __init__(self) -> None:
+        self._depth, self._begin, self._spent, self._told = 0, 0.0, 0.0, False
+
+    def on_start(self, event: Any) -> None:
+        """A function is compiled, perhaps one that another calls."""
+        if self._depth == 0:
+            self._begin = perf_counter()
+        self._depth += 1
+        spent = self._spent + perf_counter() - self._begin
+        if not self._told and spent > SILENCE and os.environ.get(MODE) != "wait":
+            self._told = True
+            warn_of_compiling("kernels are being compiled before this call goes on")
+
+    def on_end(self, event: Any) -> None:
+        """It is compiled."""
+        self._depth -= 1
+        if self._depth == 0:
+            self._spent += perf_counter() - self._begin
+
+
+event.register("numba:compile", Announcer())
 
 
 def mode() -> str:

@@ -26,7 +26,7 @@ SECTIONS = (
 )
 ROW_COUNTS = tuple(10_000_000 >> k for k in range(10, -1, -1))
 """The whole curve over rows; each twice the one before."""
-FEW_ROWS = 2_500_000
+FEW_ROWS = 1_250_000
 """Where it ends unless the command line says otherwise."""
 
 
@@ -72,7 +72,7 @@ class Options:
     slow: int = 5
     batch: int = 10_000
     queries: Rounds = field(default_factory=Rounds)
-    training: Rounds = field(default_factory=lambda: Rounds(3, 1, 3.0))
+    training: Rounds = field(default_factory=lambda: Rounds(2, 1, 2.0))
     curves: Rounds = field(default_factory=lambda: Rounds(3, 1, 4.0))
     row_curve: Rounds = field(default_factory=lambda: Rounds(3, 1, 6.0))
     scaling_dataset: str = "rdc_65"
@@ -81,7 +81,7 @@ class Options:
     column_rows: int = 20_000
     domain_sizes: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000)
     domain_rows: int = 50_000
-    node_min_rows: tuple[int, ...] = (10_000, 3_000, 1_000, 300)
+    node_min_rows: tuple[int, ...] = (10_000, 3_000, 1_000)
     tables: tuple[str, ...] = TABLES
     networks: tuple[str, ...] = NETWORKS
     table_rows: int = 1_000_000
@@ -90,7 +90,7 @@ class Options:
     wide_rows: int = 3_000
     threads: int = 2
     touched: int = 50
-    stock_limit: float = 15.0
+    stock_limit: float = 10.0
     share_machine: bool = False
     cache_dir: Path = Path("data/cache")
 

@@ -3,7 +3,7 @@ r"""What a fitted model consists of, in a few lines: its nodes, its size, what d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 
@@ -32,6 +32,9 @@ class Description:
         dependences: The strongest dependences between columns that share a table: the mutual
             information in nats, and as a share of the smaller entropy.
         columns: The columns, as :meth:`fspn.schema.domain.Domain.summary` lists them.
+        gains: Nats per training row that kinds of nodes brought: sum nodes over one network,
+            factorize nodes (tables) over independent columns, laws and trees over tables of counts
+            with the same parents. Tables are judged by leave-one-out likelihood.
     """
 
     nodes: dict[str, int]
@@ -40,6 +43,7 @@ class Description:
     size_bytes: int
     dependences: pd.DataFrame
     columns: pd.DataFrame
+    gains: dict[str, float]
 
     def __str__(self) -> str:
         parts = [self._headline(), "", self.columns.to_string(justify="left")]
@@ -57,7 +61,9 @@ class Description:
             shown = ", ".join(f"{count} {kind}" for kind, count in self.tables.items())
             kinds += f" (tables: {shown})"
         size = f"{self.n_parameters} parameters, {self.size_bytes / 1024:.1f} KB"
-        return f"FSPN of {len(self.columns)} columns: {kinds}; {size}"
+        gained = ", ".join(f"{kind} {nats:.3f}" for kind, nats in self.gains.items())
+        ending = f"; gained in nats a row: {gained}" if gained else ""
+        return f"FSPN of {len(self.columns)} columns: {kinds}; {size}{ending}"
 
     def _repr_html_(self) -> str:
         tables = [self.columns.map(str).to_html(escape=True)]
@@ -66,7 +72,13 @@ class Description:
         return "".join([f"<p>{escape(self._headline())}</p>", *tables])
 
 
-def describe(root: Node, domain: Domain, size_bytes: int, pair: PairTable) -> Description:
+def describe(
+    root: Node,
+    domain: Domain,
+    size_bytes: int,
+    pair: PairTable,
+    gains: Mapping[str, float] | None = None,
+) -> Description:
     """Describe a model.
 
     Arguments:
@@ -74,6 +86,7 @@ def describe(root: Node, domain: Domain, size_bytes: int, pair: PairTable) -> De
         domain: Its columns.
         size_bytes: Its size.
         pair: The joint table of two coded columns.
+        gains: What kinds of nodes gained, in nats per row.
     """
     kinds = Counter(_kind(node) for node in walk(root))
     found = [_dependence(domain, v, u, pair(v, u)) for v, u in _pairs(root)]
@@ -87,6 +100,7 @@ def describe(root: Node, domain: Domain, size_bytes: int, pair: PairTable) -> De
         size_bytes,
         dependences,
         domain.summary(),
+        {GAIN_WORDS.get(kind, kind): nats for kind, nats in (gains or {}).items()},
     )
 
 
@@ -102,6 +116,16 @@ TABLE_WORDS = {
     "graded": "graded law",
     "tree": "decision tree",
     "full": "whole table",
+}
+
+
+GAIN_WORDS = {
+    "sum": "sum nodes over one network",
+    "factorize": "factorize nodes over independence",
+    "offset": "integer laws over counts",
+    "graded": "graded laws over counts",
+    "tree": "decision trees over counts",
+    "all": "all nodes over independence",
 }
 
 

@@ -140,7 +140,7 @@ def _code_range(variable: Variable, wanted: Any) -> tuple[int, int]:
     if is_missing(wanted):
         code = variable.missing_code
         return (code, code) if code != UNKNOWN else (1, 0)
-    if isinstance(wanted, tuple | pd.Interval):
+    if _is_range(variable, wanted):
         low, high = read_interval(variable, wanted)
         line = variable.line_values
         first = np.searchsorted(line, low, side="left")
@@ -148,6 +148,13 @@ def _code_range(variable: Variable, wanted: Any) -> tuple[int, int]:
     _check_scalar(variable, wanted)
     code = variable.code_of(wanted)
     return (code, code) if code >= 0 else (1, 0)
+
+
+def _is_range(variable: Variable, wanted: Any) -> bool:
+    """Whether a range is wanted; an interval may also be a label (of `pandas.cut`)."""
+    if isinstance(wanted, pd.Interval):
+        return not variable.has_labels or wanted not in variable.positions
+    return isinstance(wanted, tuple)
 
 
 def _check_scalar(variable: Variable, wanted: Any) -> None:
@@ -223,7 +230,7 @@ def _ranges(variable: Variable, wanted: Any) -> tuple[list[tuple[float, float]],
         return _merged(sides), any(holds for _, holds in parts)
     if is_missing(wanted):
         return [NOWHERE], True
-    if isinstance(wanted, tuple | pd.Interval):
+    if _is_range(variable, wanted):
         return [read_interval(variable, wanted)], False
     _check_scalar(variable, wanted)
     place = variable.place(wanted)

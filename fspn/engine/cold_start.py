@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
 from typing import Any
@@ -20,7 +19,7 @@ import numba
 import numpy as np
 
 from fspn.engine.limits import TooWide
-from fspn.jit import MODE, is_cached, mode
+from fspn.jit import MODE, is_cached, mode, warn_of_compiling
 from fspn.schema.events import Events
 
 CHUNK = 8
@@ -29,10 +28,6 @@ CHECK_EVERY = 0.2
 
 Call = tuple[Any, Sequence[Any]]
 """A kernel and arguments of the types that it will be called with."""
-
-
-class KernelsCompile(UserWarning):
-    """An answer takes longer because kernels are still being compiled."""
 
 
 class Compilation:
@@ -98,7 +93,7 @@ class Readiness:
         if COMPILATION.is_running():
             return False
         if not self._cached():
-            _warn("the kernels could not be compiled beside this process and are compiled in it")
+            warn_of_compiling("the kernels could not be compiled beside this process: it does so")
         return True
 
     def _cached(self) -> bool:
@@ -120,19 +115,11 @@ def answer_meanwhile(
             parts.append(slowly(events.take(rows)))
             place += len(rows)
             if not told and monotonic() - begin > PATIENCE:
-                _warn("answers come slowly until the kernels are compiled")
+                warn_of_compiling("answers come slowly until the kernels are compiled")
                 told = True
     except (TooWide, RecursionError):
-        _warn("this answer needs the compiled kernels and waits for them")
+        warn_of_compiling("this answer needs the compiled kernels and waits for them")
         COMPILATION.wait()
     if place < events.n:
         parts.append(fast(events.take(np.arange(place, events.n))))
     return np.concatenate(parts) if parts else np.empty(0)
-
-
-def _warn(what: str) -> None:
-    warnings.warn(
-        f"{what} (about a minute, once per installation; `python -m fspn.warm` does it beforehand)",
-        KernelsCompile,
-        stacklevel=2,
-    )

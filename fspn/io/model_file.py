@@ -6,12 +6,14 @@ models need no recursion. A loaded model is validated before it is handed out.
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from fspn.io.container import ModelFileError, pack, unpack, write_atomically
 from fspn.io.old_cells import cells_of_shape
@@ -199,7 +201,7 @@ def _side(side: Side) -> Record:
 
 
 def _as_json(value: Any, what: str) -> Any:
-    """A value as JSON has it; a tuple or dictionary is marked, so that it comes back as one."""
+    """A value as JSON has it; tuples, dictionaries, times and intervals are marked."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -210,9 +212,17 @@ def _as_json(value: Any, what: str) -> Any:
         return [_as_json(item, what) for item in value]
     if isinstance(value, dict):
         return {"dict": [[_as_json(k, what), _as_json(v, what)] for k, v in value.items()]}
+    if isinstance(value, pd.Interval):
+        ends = [_as_json(end, what) for end in (value.left, value.right)]
+        return {"interval": [*ends, value.closed]}
+    if isinstance(value, datetime.datetime):
+        zone = None if value.tzinfo is None else str(value.tzinfo)
+        return {"time": [pd.Timestamp(value).isoformat(), zone]}
+    if isinstance(value, datetime.date):
+        return {"date": value.isoformat()}
     raise ModelFileError(
         f"{what}: {value!r} of type {type(value).__name__} cannot be stored; "
-        "use numbers, strings, booleans or tuples of them"
+        "use numbers, strings, booleans, times, intervals or tuples of them"
     )
 
 
@@ -221,6 +231,14 @@ def _value(stored: Any) -> Any:
         return [_value(item) for item in stored]
     if isinstance(stored, dict) and "tuple" in stored:
         return tuple(_value(item) for item in stored["tuple"])
+    if isinstance(stored, dict) and "interval" in stored:
+        left, right, closed = stored["interval"]
+        return pd.Interval(_value(left), _value(right), closed)
+    if isinstance(stored, dict) and "time" in stored:
+        text, zone = stored["time"]
+        return pd.Timestamp(text) if zone is None else pd.Timestamp(text).tz_convert(zone)
+    if isinstance(stored, dict) and "date" in stored:
+        return datetime.date.fromisoformat(stored["date"])
     if isinstance(stored, dict):
         return {_value(key): _value(value) for key, value in stored["dict"]}
     return stored

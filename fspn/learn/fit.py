@@ -10,6 +10,7 @@ import pandas as pd
 
 from fspn.learn.binary.fit import is_binary, learn_binary
 from fspn.learn.coding import MAX_VALUES, code_domain
+from fspn.learn.gains import Gains
 from fspn.learn.keep_marginals import PRIOR, TOLERANCE, keep_marginals
 from fspn.learn.missing_patterns import split_by_missing
 from fspn.learn.mixture.fit import learn_mixture
@@ -25,14 +26,18 @@ from fspn.schema.infer import infer_domain
 from fspn.schema.variable import Variable
 
 
-def learn_model(table: pd.DataFrame, domains: Any, params: Parameters) -> tuple[Domain, Node]:
+def learn_model(
+    table: pd.DataFrame, domains: Any, params: Parameters, gains: Gains | None = None
+) -> tuple[Domain, Node]:
     """Learn structure and parameters.
 
     Arguments:
         table: The training rows.
         domains: What the estimator's ``fit`` takes; see :func:`named_domains`.
         params: The estimator's parameters.
+        gains: Where to note what each kind of node gained.
     """
+    gains = Gains() if gains is None else gains
     named = named_domains(domains, list(table.columns), len(table))
     seed = seed_of(params.random_state)
     domain = infer_domain(table, named, params.kinds)
@@ -48,12 +53,14 @@ def learn_model(table: pd.DataFrame, domains: Any, params: Parameters) -> tuple[
     settings, mixture = share_cost(settings, mixture, domain, len(parts))
     with progress(cells if mixture is None else 2 * cells, params.verbose) as report:
         if binary is not None:
-            return domain, learn_binary(data, binary, rng, report)
+            root = learn_binary(data, binary, rng, report)
+            gains.add_together(root, data)
+            return domain, root
         scope = range(len(domain))
         roots = [
-            Learner(settings, rng, report).learn(part, scope)
+            Learner(settings, rng, report, gains).learn(part, scope)
             if mixture is None
-            else learn_mixture(part, scope, mixture, settings, rng, report)
+            else learn_mixture(part, scope, mixture, settings, rng, report, gains)
             for part in parts
         ]
     weights = np.array([part.n_rows for part in parts]) / data.n_rows
@@ -105,6 +112,7 @@ def row_codes(domain: Domain, table: pd.DataFrame) -> list[np.ndarray]:
                 f"column {variable.name!r} is kept as reals by this preset, so that its leaves "
                 "cannot take new rows; fit the model anew on all rows"
             )
+        _refuse_infinities(variable, table[variable.name])
         codes = _nearest(variable, table[variable.name], variable.encode(table[variable.name]))
         wrong = np.flatnonzero(codes < 0)
         if len(wrong):
@@ -115,6 +123,13 @@ def row_codes(domain: Domain, table: pd.DataFrame) -> list[np.ndarray]:
             )
         columns.append(codes.astype(np.int64))
     return columns
+
+
+def _refuse_infinities(variable: Variable, column: pd.Series) -> None:
+    if variable.kind in ("continuous", "mixed") and np.isinf(variable.places(column)).any():
+        raise ValueError(
+            f"column {variable.name!r} has infinite values; clip or drop them before update"
+        )
 
 
 def _nearest(variable: Variable, column: pd.Series, codes: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fspn.learn.gains import Gains
 from fspn.learn.gaussian_leaf import fit_mixture
 from fspn.learn.network.cell_counts import CodedTable
 from fspn.learn.network.order_search import learn_network
@@ -134,6 +135,7 @@ def fit_network(
     graded: bool = False,
     trees: bool = False,
     max_cost: float = np.inf,
+    gains: Gains | None = None,
 ) -> Node:
     r"""Nested factorize nodes for :math:`\Pr(S \mid C)` on top of ``left``, the FSPN of C.
 
@@ -144,7 +146,10 @@ def fit_network(
     table = coded_table(data, variables, offsets, graded, trees)
     scores = LocalScores(table, price=1.0 + np.log(len(table)))
     network = learn_network(scores, strength, max_parents, max_cells, rng, max_cost=max_cost)
-    return network_node(scores, network, variables, len(scope), alpha, left)
+    node = network_node(scores, network, variables, len(scope), alpha, left)
+    if gains is not None:
+        gains.add_tables({variables[v]: gain for v, gain in scores.gained.items()})
+    return node
 
 
 def network_node(

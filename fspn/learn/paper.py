@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from fspn.learn.dependence.rdc import Oracle
+from fspn.learn.gains import Gains
 from fspn.learn.leaves import (
     LeafSettings,
     fit_multi_leaf,
@@ -107,12 +108,18 @@ class Learner:
         settings: What to do.
         rng: The only source of randomness; used in a fixed order.
         report: Called with the number of (row, variable) cells that have become leaves.
+        gains: Where to note what tables gained.
     """
 
     def __init__(
-        self, settings: Settings, rng: np.random.Generator, report: Report = lambda _: None
+        self,
+        settings: Settings,
+        rng: np.random.Generator,
+        report: Report = lambda _: None,
+        gains: Gains | None = None,
     ):
         self.settings = settings
+        self.gains = Gains() if gains is None else gains
         self.rng = rng
         self.report = report
 
@@ -228,6 +235,7 @@ class Learner:
             self.settings.graded,
             self.settings.trees,
             group.max_cost,
+            self.gains,
         )
         self.report(data.n_rows * len(high))
         return node if len(given) or left is None else product_of([left, node])

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from decimal import Decimal
+from numbers import Real
+from types import UnionType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fspn.schema.domain import Domain
+from fspn.schema.missing import is_missing
 from fspn.schema.values import as_floats, as_python, dtype_name, instant, is_clock, microseconds
 from fspn.schema.variable import KINDS, Kind, Variable
 
 MAX_INTEGER = 2**53
+
+REALS: tuple[Kind, ...] = ("continuous", "mixed")
 
 MAX_VALUES = 128
 """Columns of up to so many values have one cell per value."""
@@ -72,13 +78,39 @@ def infer_variable(
     missing = absent if absent > 0 else None
     dtype = dtype_name(column)
     kind = kind or infer_kind(column)
-    if kind in ("continuous", "mixed"):
+    if kind in REALS:
         if extra is not None:
             raise ValueError(f"column {column.name!r} is {kind}: it takes no domain of values")
         _finite(column)
         return Variable(column.name, kind, missing=missing, dtype=dtype)
-    values = _values(column, kind, dtype, [] if extra is None else list(extra))
+    named = [] if extra is None else list(extra)
+    _check_named(column, kind, named)
+    values = _values(column, kind, dtype, named)
     return Variable(column.name, kind, values, missing=missing, dtype=dtype)
+
+
+def _check_named(column: pd.Series, kind: Kind, named: list[Any]) -> None:
+    """Refuse values of a domain that are missing, or of another type than the column's."""
+    numbers = kind == "ordered" and not isinstance(column.dtype, pd.CategoricalDtype)
+    wanted: tuple[type | UnionType, str] = (object, "a value")
+    if kind == "boolean":
+        wanted = bool | np.bool_, "a truth value"
+    elif numbers:
+        wanted = Real | Decimal | np.bool_, "a number"
+    elif kind == "unordered" and _is_text(column):
+        wanted = str, "a text"
+    for value in named:
+        if not isinstance(value, wanted[0]) or (is_missing(value) and not numbers):
+            raise ValueError(
+                f"the domain of column {column.name!r} has {value!r}, which is not {wanted[1]}; "
+                "leave it out, or convert it"
+            )
+
+
+def _is_text(column: pd.Series) -> bool:
+    known = column[column.notna()].astype(object)
+    is_category = isinstance(column.dtype, pd.CategoricalDtype)
+    return not is_category and pd.api.types.infer_dtype(known) == "string"
 
 
 def infer_kind(column: pd.Series) -> Kind:
@@ -97,7 +129,7 @@ def infer_kind(column: pd.Series) -> Kind:
         raise ValueError(f"Complex data not supported: column {column.name!r}")
     if pd.api.types.is_integer_dtype(dtype):
         return "ordered"
-    if pd.api.types.is_float_dtype(dtype):
+    if pd.api.types.is_numeric_dtype(dtype):
         return _float_kind(_finite(column))
     if is_clock(column):
         return "datetime"
@@ -105,7 +137,8 @@ def infer_kind(column: pd.Series) -> Kind:
 
 
 def _float_kind(floats: np.ndarray) -> Kind:
-    if np.array_equal(np.floor(floats), floats):
+    exact = np.abs(floats).max(initial=0.0) <= MAX_INTEGER
+    if exact and np.array_equal(np.floor(floats), floats):
         return "ordered"
     distinct, counts = np.unique(floats, return_counts=True)
     if len(distinct) <= MAX_VALUES and len(floats) >= ROWS_PER_VALUE * len(distinct):
@@ -124,18 +157,31 @@ def atom_rows(n_rows: int) -> float:
 
 
 def _object_kind(column: pd.Series) -> Kind:
-    found = pd.api.types.infer_dtype(column, skipna=True)
+    known = column[~column.isna()].astype(object)
+    found = pd.api.types.infer_dtype(known)
     if found in ("string", "empty"):
         return "unordered"
     if found == "boolean":
         return "boolean"
-    if found in ("integer", "floating", "mixed-integer-float"):
+    if found == "integer":
+        return "ordered"
+    if found in ("floating", "mixed-integer-float", "decimal"):
         return _float_kind(_finite(column))
-    known = column[~column.isna()]
     raise ValueError(
-        f"column {column.name!r} of type {column.dtype} holds values that are not strings or "
-        f"numbers (such as {known.iloc[0]!r}, argument must be a string or a real number); "
+        f"column {column.name!r} of type {column.dtype} holds {_odd_values(known)}; "
         "convert it to int, float, bool, datetime, str or category"
+    )
+
+
+def _odd_values(known: pd.Series) -> str:
+    """What makes a column of objects neither text nor numbers."""
+    first = known.iloc[0]
+    for other in known:
+        if type(other) is not type(first):
+            return f"values of different types (such as {first!r} and {other!r})"
+    return (
+        f"values that are not strings or numbers (such as {first!r}, argument must be a string or "
+        "a real number)"
     )
 
 
@@ -147,10 +193,21 @@ def _check_kind(column: pd.Series, kind: Kind) -> None:
             f"column {column.name!r} holds datetimes: its kind cannot be {kind!r}; convert it to "
             "numbers or strings first"
         )
-    if kind == "boolean" and infer_kind(column) != "boolean":
+    own = None if kind in ("unordered", "datetime") else infer_kind(column)
+    if kind == "boolean" and own != "boolean":
         raise ValueError(
             f"column {column.name!r} of type {column.dtype} is not boolean; convert it with "
             "astype(bool), or leave its kind open"
+        )
+    if own == "boolean" and kind in REALS:
+        raise ValueError(
+            f"column {column.name!r} is boolean: its kind cannot be {kind!r}; convert it to numbers"
+        )
+    plain_text = own == "unordered" and not isinstance(column.dtype, pd.CategoricalDtype)
+    if plain_text and kind in ("ordered", *REALS) and column.notna().any():
+        raise ValueError(
+            f"column {column.name!r} must be numeric to be {kind}, but holds texts; convert it to "
+            "numbers, or to an ordered category"
         )
     if isinstance(column.dtype, pd.CategoricalDtype) and kind not in ("ordered", "unordered"):
         raise ValueError(f"column {column.name!r} is a category: its kind cannot be {kind!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from numbers import Real
 from typing import Any, Final
 
@@ -39,6 +40,6 @@ def is_missing(value: Any) -> bool:
     """Whether a single value stands for a missing one."""
     if any(value is each for each in _ALWAYS):
         return True
-    if isinstance(value, Real):
+    if isinstance(value, Real | Decimal):
         return bool(value != value)
     return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))

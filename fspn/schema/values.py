@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Hashable
 from decimal import Decimal
 from numbers import Real
@@ -19,6 +20,12 @@ DATES, DATETIMES = "dates", "datetimes"
 ARROW_STRING = "arrow string"
 """Arrow's own strings; pandas calls them like a type of its own."""
 
+ZONED = "datetimes in "
+"""Before the name of the zone: Python's own datetimes with a time zone."""
+
+DECIMALS = "decimals"
+"""Columns of Python's own decimal numbers, which pandas keeps as objects."""
+
 CLOCK = (datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
@@ -29,7 +36,10 @@ def dtype_name(column: pd.Series) -> str:
         return "ordered category" if dtype.ordered else "category"
     if pd.api.types.is_object_dtype(dtype):
         found = pd.api.types.infer_dtype(column, skipna=True)
-        return {"datetime": DATETIMES, "datetime64": DATETIMES, "date": DATES}.get(found, "object")
+        if found in ("datetime", "datetime64"):
+            zone = getattr(column[column.notna()].iloc[0], "tzinfo", None)
+            return DATETIMES if zone is None else f"{ZONED}{zone}"
+        return {"date": DATES, "decimal": DECIMALS}.get(found, "object")
     if isinstance(dtype, pd.ArrowDtype) and str(dtype) == "string[pyarrow]":
         return ARROW_STRING
     return str(dtype)
@@ -43,7 +53,25 @@ def pandas_type(name: str) -> Any:
         return pd.ArrowDtype(pyarrow.string())
     if name.endswith("category"):
         return pd.CategoricalDtype(ordered=name.startswith("ordered"))
-    return np.dtype(object) if name in ("", DATES, DATETIMES) else pd.api.types.pandas_dtype(name)
+    if name in ("", DATES, DATETIMES, DECIMALS) or name.startswith(ZONED):
+        return np.dtype(object)
+    return _arrow_type(name) or pd.api.types.pandas_dtype(name)
+
+
+def _arrow_type(name: str) -> Any:
+    """One of Arrow's types with parameters, which pandas does not read from their names."""
+    decimal = re.fullmatch(r"decimal(128|256)\((\d+), (-?\d+)\)\[pyarrow\]", name)
+    labels = re.fullmatch(r"dictionary<values=(\w+), indices=(\w+), ordered=(\d)>.*", name)
+    if decimal is None and labels is None:
+        return None
+    import pyarrow
+
+    if decimal is not None:
+        make = pyarrow.decimal128 if decimal[1] == "128" else pyarrow.decimal256
+        return pd.ArrowDtype(make(int(decimal[2]), int(decimal[3])))
+    assert labels is not None
+    parts = [pyarrow.type_for_alias(part) for part in (labels[2], labels[1])]
+    return pd.ArrowDtype(pyarrow.dictionary(*parts, ordered=labels[3] == "1"))
 
 
 def as_floats(column: pd.Series) -> np.ndarray:
@@ -60,11 +88,15 @@ def is_clock(column: pd.Series) -> bool:
     if pd.api.types.is_object_dtype(dtype):
         found = pd.api.types.infer_dtype(column, skipna=True)
         return found in ("datetime", "datetime64", "date", "timedelta", "timedelta64")
+    if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "m":
+        return True
     return pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype)
 
 
 def zone_of(dtype: str) -> datetime.tzinfo | None:
     """The time zone of a column's type, where it has one."""
+    if dtype.startswith(ZONED):
+        return pd.Timestamp(0, tz=dtype.removeprefix(ZONED)).tzinfo
     if dtype in (DATES, DATETIMES) or not dtype.startswith(("datetime64", "timestamp")):
         return None
     found = pandas_type(dtype)
@@ -86,13 +118,18 @@ def microseconds(column: pd.Series, dtype: str) -> np.ndarray:
         column: The column; text is read as ISO 8601.
         dtype: The type's name on training; its time zone, or the lack of one, must be the same.
     """
-    if is_span(dtype):
-        spans = pd.to_timedelta(column.astype(object) if column.dtype == object else column)
-        return _as_whole(spans.to_numpy(dtype="timedelta64[us]"))
     try:
+        if is_span(dtype):
+            return _as_whole(_as_spans(column).to_numpy(dtype="timedelta64[us]"))
         times = _as_datetimes(column)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"column {column.name!r} must hold datetimes: {error}") from error
+        span = is_span(dtype)
+        wanted, reader = ("time spans", "timedelta") if span else ("datetimes", "datetime")
+        reason = str(error).splitlines()[0].split(". ")[0]
+        raise ValueError(
+            f"column {column.name!r} must hold {wanted}: {reason}; convert it with "
+            f"pandas.to_{reader}"
+        ) from error
     zone = times.dt.tz
     if (zone is None) != (zone_of(dtype) is None) and times.notna().any():
         raise _wrong_zone(column.name, zone is not None)
@@ -101,10 +138,19 @@ def microseconds(column: pd.Series, dtype: str) -> np.ndarray:
     return _as_whole(times.to_numpy(dtype="datetime64[us]"))
 
 
+def _as_spans(column: pd.Series) -> pd.Series:
+    _refuse_numbers(column, "time spans")
+    return pd.to_timedelta(column.astype(object) if column.dtype == object else column)
+
+
+def _refuse_numbers(column: pd.Series, wanted: str) -> None:
+    if pd.api.types.is_numeric_dtype(column.dtype) and column.notna().any():
+        raise ValueError(f"numbers are no {wanted}")
+
+
 def _as_datetimes(column: pd.Series) -> pd.Series:
     dtype = column.dtype
-    if pd.api.types.is_numeric_dtype(dtype) and column.notna().any():
-        raise ValueError("numbers are no datetimes; convert them with pandas.to_datetime")
+    _refuse_numbers(column, "datetimes")
     is_plain = pd.api.types.is_datetime64_any_dtype(dtype) and not str(dtype).startswith("date")
     if is_plain or str(dtype).startswith("datetime64"):
         return column
@@ -133,10 +179,10 @@ def instant(name: Hashable, dtype: str, value: Any) -> float:
     """One datetime that a user wrote, on the line; text without a zone is in the column's own."""
     text = isinstance(value, str)
     if not text and not isinstance(value, CLOCK):
-        raise ValueError(
-            f"column {name!r} holds datetimes: ask with a timestamp or an ISO string, "
-            f"not with {value!r}"
-        )
+        forms = "datetimes: ask with a timestamp or an ISO string"
+        if is_span(dtype):
+            forms = "time spans: ask with a Timedelta or a text such as '2 days'"
+        raise ValueError(f"column {name!r} holds {forms}, not with {value!r}")
     try:
         if is_span(dtype):
             return float(pd.Timedelta(value).as_unit("us").asm8.astype(np.int64))
@@ -163,6 +209,9 @@ def number(name: Hashable, value: Any) -> float:
 def restore_numbers(line: np.ndarray, dtype: str) -> pd.Series:
     """Numbers of the line, NaN where missing, in the type of a column."""
     series = pd.Series(line)
+    if dtype == DECIMALS:
+        exact = [None if number != number else Decimal(repr(number)) for number in line.tolist()]
+        return pd.Series(exact, dtype=object)
     target = pandas_type(dtype or "float64")
     if pd.api.types.is_integer_dtype(target):
         whole = series.round()
@@ -194,13 +243,13 @@ def restore_clock(line: np.ndarray, dtype: str) -> pd.Series:
         dates = times.dt.date.astype(object)
         dates[absent] = None
         return dates.astype(pandas_type(dtype))
-    if dtype == DATETIMES or not dtype.startswith(("datetime64", "timestamp")):
-        objects = times.astype(object)
-        objects[absent] = None
-        return objects
     zone = zone_of(dtype)
     if zone is not None:
         times = times.dt.tz_localize("UTC").dt.tz_convert(zone)
+    if not dtype.startswith(("datetime64", "timestamp")):
+        objects = times.astype(object)
+        objects[absent] = None
+        return objects
     return times.astype(pandas_type(dtype))
 
 

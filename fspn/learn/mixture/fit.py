@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fspn.learn.gains import Gains
 from fspn.learn.mixture.networks import LEAST_ROWS, Limits, NetworkMixture
 from fspn.learn.mixture.screen import is_network, needs_classes
 from fspn.learn.mixture.search import find_components
@@ -42,6 +43,7 @@ def learn_mixture(
     branches: Settings,
     rng: np.random.Generator,
     report: Callable[[int], None] = lambda _: None,
+    gains: Gains | None = None,
 ) -> Node:
     """One network, or a sum node over several where the rows are of several kinds.
 
@@ -54,15 +56,19 @@ def learn_mixture(
         branches: Settings of the learner of what stands under the sum node.
         rng: The only source of randomness.
         report: Called with the number of (row, variable) cells that are done, each one twice.
+        gains: Where to note what tables and sum nodes gained.
     """
-    one = Learner(branches, rng, report).learn(data, scope)
+    gains = Gains() if gains is None else gains
+    one = Learner(branches, rng, report, gains).learn(data, scope)
     try:
-        by_parts = _mixed_parts(data, settings, one, branches, rng)
+        by_parts = _mixed_parts(data, settings, one, branches, rng, gains)
         if by_parts is not None:
             report(data.n_rows * len(scope))
             return by_parts
         found = _components(data, scope, settings, one, rng, report)
-        return one if found is None else _on_all_rows(data, scope, found, branches, rng)
+        if found is None:
+            return one
+        return _on_all_rows(data, scope, found, branches, rng, one, gains)
     except KeyboardInterrupt:
         warnings.warn(
             "interrupted while looking for components: the model is a single network", stacklevel=2
@@ -76,6 +82,7 @@ def _mixed_parts(
     one: Node,
     branches: Settings,
     rng: np.random.Generator,
+    gains: Gains,
 ) -> Node | None:
     """A product node whose children have sum nodes of their own; None where none pays.
 
@@ -99,7 +106,7 @@ def _mixed_parts(
         )
         if mixture is not None:
             inner = replace(branches, max_cost=share)
-            found[i] = _on_all_rows(data, own, mixture, inner, rng)
+            found[i] = _on_all_rows(data, own, mixture, inner, rng, parts[i], gains)
     gained = any(new is not old for new, old in zip(found, parts, strict=True))
     return product_of(found) if gained else None
 
@@ -138,6 +145,8 @@ def _on_all_rows(
     mixture: NetworkMixture,
     branches: Settings,
     rng: np.random.Generator,
+    one: Node,
+    gains: Gains,
 ) -> Node:
     """Steps of EM with the full learner on all rows, from the components of the sample."""
     columns = {v: data.values(v) for v in scope}
@@ -146,10 +155,16 @@ def _on_all_rows(
     share = branches.max_cost / len(nodes)
     learner = Learner(replace(branches, max_cost=share), rng, lambda _: None)
     for _ in range(FULL_STEPS):
+        learner.gains = Gains()
         logs = np.stack([row_scores(node, columns) for node in nodes], axis=1) + np.log(weights)
         classes = compact(draw_classes(normalised(logs), rng), LEAST_ROWS)
         parts = [data.take(classes == k) for k in range(int(classes.max()) + 1)]
         nodes = [learner.learn(part, scope) for part in parts]
         counts = np.array([part.n_rows for part in parts], dtype=np.float64)
         weights = counts / counts.sum()
-    return nodes[0] if len(nodes) == 1 else Sum(weights, tuple(nodes))
+    gains.replace(scope, learner.gains)
+    if len(nodes) == 1:
+        return nodes[0]
+    root = Sum(weights, tuple(nodes))
+    gains.add_sum(scope, root, one, data)
+    return root

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -24,6 +24,13 @@ def search_orders(
         found[tuple(choice.tolist())] = float(score)
     ranked = sorted(found, key=lambda choice: (-found[choice], choice))
     return [[tuple(int(p) for p in flat[i] if p >= 0) for i in choice] for choice in ranked]
+
+
+def climb_from(sets: ScoredSets, order: Sequence[int]) -> list[tuple[int, ...]]:
+    """The parents under the ordering that is reached from a given one."""
+    flat, start, values = _flatten(sets)
+    choice, _ = _climb(np.array(order), start, flat, values, _near(flat, start))
+    return [tuple(int(p) for p in flat[i] if p >= 0) for i in choice]
 
 
 def _flatten(sets: ScoredSets) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

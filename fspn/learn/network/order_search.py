@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from fspn.learn.network.graded_sets import Correlations
-from fspn.learn.network.order_climb import search_orders
+from fspn.learn.network.order_climb import climb_from, search_orders
 from fspn.learn.network.score import LocalScores
 from fspn.learn.network.width import ScoredSets, is_narrow, narrow_network
 from fspn.model.graph import Network, elimination_order, topological_order
@@ -169,6 +169,16 @@ class _Search:
         if self._total(found) >= self._total(self.best):
             self.best = found
 
+    def reorder(self) -> None:
+        """Move variables of the best network through its order: several edges turn at once."""
+        found = climb_from(self.sets, topological_order(self.best))
+        if self._total(found) <= self.total + 1e-9:
+            return
+        if not is_narrow(found, self.scores.table.sizes, self.max_cells, self.max_cost):
+            found = self.climb([found, self.best])
+        if self._total(found) > self.total:
+            self.best = found
+
     def climb(self, starts: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
         """The best network within the bound that is reached from some starts by single moves."""
         (rng,) = self.rng.spawn(1)  # The stream of the order searches stays the same.
@@ -278,6 +288,7 @@ def _grow(search: _Search, strength: np.ndarray, max_parents: int) -> None:
             if own and (strength[child] > 0).any():
                 _widen(search, child, own, max_parents)
         search.best = search.climb([search.best])
+        search.reorder()
         if search.total <= before + 1e-9:
             break
 

@@ -19,6 +19,7 @@ graded law of ordered children, costs more to fit and is scored on demand.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import lgamma, log
 
 import numpy as np
@@ -31,8 +32,23 @@ from fspn.learn.network.laws import Laws
 SMALL = 8
 
 
+@dataclass(frozen=True)
+class TableGain:
+    """What a conditional table brought, by leave-one-out likelihood on all its rows.
+
+    Arguments:
+        families: Its levels that are no rows of counts: laws and trees.
+        over_independence: Nats over the variable's own distribution.
+        over_counts: Nats over a back-off table of counts with the same parents.
+    """
+
+    families: tuple[str, ...]
+    over_independence: float
+    over_counts: float
+
+
 class LocalScores:
-    """Scores of parent sets, computed once each.
+    """Scores of parent sets, computed once each; ``gained`` is what fitted tables brought.
 
     Arguments:
         table: The rows.
@@ -50,6 +66,7 @@ class LocalScores:
         self._room = np.zeros(0, dtype=np.int64)
         self._graded: dict[tuple[int, tuple[int, ...]], float] = {}
         self.with_graded = False
+        self.gained: dict[int, TableGain] = {}
         self.counts = TableCounts(table)
         self.laws = Laws(self.counts)
         self._marginal = [(c + 0.5) / (c.sum() + 0.5 * len(c)) for c in self.counts.single]

@@ -15,7 +15,7 @@ import numpy as np
 from fspn.learn.network.cell_counts import CodedTable
 from fspn.learn.network.counting import code_counts, count_filled
 from fspn.learn.network.graded import dense_counts, fit_graded, may_be_graded
-from fspn.learn.network.score import LocalScores
+from fspn.learn.network.score import LocalScores, TableGain
 from fspn.learn.network.trees import Filled, fit_tree_level, may_be_tree
 from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw
 from fspn.model.cpt.rows import shrink
@@ -84,7 +84,22 @@ def fit_cpt(
     if table.trees and not by_law and may_be_tree(table.sizes[child], sizes):
         fits.append(_tree_cpt(table, child, ordered, alpha))
         best = max(fits, key=lambda fit: fit.likelihood)
+    scores.gained[child] = _gain(table, child, alpha, best, fits[0])
     return BackoffTable(base_row(table, child, alpha), best.levels), ordered
+
+
+def _gain(
+    table: CodedTable, child: int, alpha: float | None, best: _Fit, counts: _Fit
+) -> TableGain:
+    """What the best fit brings over no parents, and over rows of counts."""
+    own = code_counts(table.codes[child], table.sizes[child])
+    alone = float(own @ np.log(_base_left_out(table, child, alpha)))
+    families = dict.fromkeys(level.family for level in best.levels)
+    return TableGain(
+        tuple(family for family in families if family != "counts"),
+        best.likelihood - alone,
+        best.likelihood - counts.likelihood,
+    )
 
 
 def base_row(table: CodedTable, child: int, alpha: float | None) -> np.ndarray:

@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 from numba import njit
 
-from fspn import FSPN
+from fspn import FSPN, jit
 from fspn.engine import cold_start
-from fspn.engine.cold_start import KernelsCompile, Readiness, answer_meanwhile
+from fspn.engine.cold_start import Readiness, answer_meanwhile
 from fspn.engine.limits import TooWide
-from fspn.jit import Patient, is_cached, mode, patient
+from fspn.jit import Announcer, KernelsCompile, Patient, is_cached, mode, patient
 from fspn.schema.events import CodeRange, Events
 
 ROOT = Path(__file__).parents[3]
@@ -120,6 +120,36 @@ def test_a_long_answer_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cold_start, "PATIENCE", -1.0)
     with pytest.warns(KernelsCompile, match=r"fspn\.warm"):
         answer_meanwhile(batch(3), codes_of, codes_of, lambda: False)
+
+
+def test_compiling_in_this_process_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(jit, "perf_counter", lambda: now[0])
+    monkeypatch.setenv("FSPN_KERNELS", "background")
+    announcer = Announcer()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        announcer.on_start(None)
+        now[0] += 0.8
+        announcer.on_start(None)  # one that the first calls: its time counts once
+        announcer.on_end(None)
+        announcer.on_end(None)
+        now[0] += 60.0
+        announcer.on_start(None)
+    now[0] += 0.4
+    with pytest.warns(KernelsCompile, match=r"compiled before this call.*fspn\.warm"):
+        announcer.on_start(None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        announcer.on_start(None)
+
+
+def test_compiling_that_was_asked_for_is_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "SILENCE", -1.0)
+    monkeypatch.setenv("FSPN_KERNELS", "wait")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Announcer().on_start(None)
 
 
 def test_what_only_the_kernels_can_answer_waits_for_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,7 +97,7 @@ def test_a_column_round_trips() -> None:
         (pd.DataFrame({"a": []}), "no rows"),
         (pd.DataFrame(index=[0]), "0 feature"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), r"\['a'\] occur more than once"),
-        (pd.DataFrame({"a": [1, "x"]}, dtype=object), "'a'.*not strings or numbers"),
+        (pd.DataFrame({"a": [1, "x"]}, dtype=object), "'a'.*different types"),
         (pd.DataFrame({"a": [1 + 2j]}), "Complex"),
     ],
 )
