@@ -49,7 +49,9 @@ def search_coarse_to_fine(
     share = None if limit is None else limit * rows / len(dataset.train)
     sample: SearchOptions = {**options, "limit_seconds": share}
     trials = list(search(build, grid, some, seed, **sample).trials)
-    waiting = sorted((t for t in trials if t.status == "ok"), key=lambda t: -t.valid_ll)
+    # Settings of one score are one model: a value that is named, and is the default.
+    scores = {t.valid_ll: t for t in reversed(trials) if t.status == "ok"}
+    waiting = [scores[score] for score in sorted(scores, reverse=True)]
     best: tuple[Trial, DensityModel] | None = None
     coarse, fitted = len(trials), 0
     while waiting and fitted < finalists:

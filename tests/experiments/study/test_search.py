@@ -192,3 +192,12 @@ def test_the_second_part_of_a_search_takes_over_what_the_first_learned():
     assert bases == [(2.0, 1.0), (3.0, 1.0)]
     assert [t.train_seconds > 100 for t in found.trials] == [False, True, True]
     assert all(t.seconds < 100 for t in found.trials)
+
+
+def test_settings_that_are_one_model_are_one_finalist():
+    small, default = dataset(rows=300), Fragile().alpha
+    grid, then = {"fails": [False]}, {"alpha": [default, 1e5]}
+    found = search_coarse_to_fine(fragile, grid, small, 0, then=then, rows=100, finalists=2)
+    assert found.trials[0].valid_ll == found.trials[1].valid_ll
+    last = [t.params.get("alpha", default) for t in found.trials[3:]]
+    assert sorted(last) == sorted([default, 1e5])
