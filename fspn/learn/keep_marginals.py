@@ -4,9 +4,11 @@ A table that is smoothed, or whose parents depend on each other in ways the netw
 gives its column another marginal than the rows have; long tails suffer most. Every column's tables
 are tilted,
 
-.. math:: P'(x \mid u) \propto P(x \mid u) \, \frac{\hat P(x)}{P(x)}
+.. math:: P'(x \mid u) \propto P(x \mid u) \left[ \frac{\hat P(x)}{P(x)} \right]^s
 
-until the marginals :math:`P` of the model are those of the rows, :math:`\hat P`.
+until the marginals :math:`P` of the model are those of the rows, :math:`\hat P`. Where rows are
+nearly deterministic a tilt of power 1 moves little, so the power s grows while the largest error
+falls, and is 1 again after a round in which it did not. The best round is kept.
 """
 
 from __future__ import annotations
@@ -16,8 +18,12 @@ import numpy as np
 from fspn.learn.slices import Slice
 from fspn.model.marginals import NoMarginals, marginals, tilted
 from fspn.model.nodes import Node
+from fspn.model.query_cost import query_cost
 
-ROUNDS = 30
+MOST_ROUNDS = 100
+FEWEST_ROUNDS, MAX_CELLS = 30, 1 << 25
+"""Large models get fewer rounds: as many as touch so many cells, but not fewer than the first."""
+GROWTH, LARGEST_POWER = 1.15, 3.0
 TOLERANCE = 0.005
 STEEPEST = 20.0
 PRIOR, MAX_PRIOR = 0.1, 0.002
@@ -27,20 +33,33 @@ PRIOR, MAX_PRIOR = 0.1, 0.002
 def keep_marginals(root: Node, data: Slice) -> Node:
     """The model, tilted; as it is where it is no sum or product of narrow networks."""
     wanted = {v: _share(data, v) for v in range(len(data.domain))}
-    for _ in range(ROUNDS):
+    best, least, power = root, np.inf, 1.0
+    for _ in range(_rounds(root, data)):
         try:
             found = marginals(root)
         except NoMarginals:
-            return root
-        factors = {}
-        for v, row in found.items():
-            ratio = wanted[v] / np.maximum(row, 1e-300)
-            if np.abs(ratio - 1.0)[wanted[v] * data.n_rows >= 0.5].max(initial=0.0) > TOLERANCE:
-                factors[v] = np.clip(ratio, 1.0 / STEEPEST, STEEPEST)
-        if not factors:
+            return best
+        ratios = {v: wanted[v] / np.maximum(row, 1e-300) for v, row in found.items()}
+        errors = {v: _error(ratio, wanted[v] * data.n_rows) for v, ratio in ratios.items()}
+        worst = max(errors.values())
+        power = min(power * GROWTH, LARGEST_POWER) if worst < least else 1.0
+        if worst < least:
+            best, least = root, worst
+        if worst <= TOLERANCE:
             break
-        root = tilted(root, factors)
-    return root
+        steps = {v: ratios[v] ** power for v, error in errors.items() if error > TOLERANCE}
+        root = tilted(root, {v: np.clip(f, 1 / STEEPEST, STEEPEST) for v, f in steps.items()})
+    return best
+
+
+def _rounds(root: Node, data: Slice) -> int:
+    cost = query_cost(root, [variable.size for variable in data.domain])
+    return int(np.clip(MAX_CELLS / max(cost, 1.0), FEWEST_ROUNDS, MOST_ROUNDS))
+
+
+def _error(ratio: np.ndarray, counts: np.ndarray) -> float:
+    """The largest relative error of the codes that at least half a row has."""
+    return float(np.abs(ratio - 1.0)[counts >= 0.5].max(initial=0.0))
 
 
 def _share(data: Slice, variable: int) -> np.ndarray:
