@@ -24,7 +24,7 @@ MAIN_STUDIES = ("reproduce", "reference", "smoke", "single")
 # Studies that add a section of their own and never are the main one.
 SUPPLEMENTS = frozenset(
     {"thresholds", "plugins", "smooth", "nodes", "table1", "ablation", "propositions", "tables"}
-    | {"costs", "hidden", "dense", "node_kinds"}
+    | {"costs", "hidden", "dense", "node_kinds", "query_cost"}
 )
 COMPARED = frozenset({*MAIN_STUDIES, DRAWS, "smooth", "hidden", "dense"})
 """Studies in which models compete, so that FSPN with and without laws are two models."""

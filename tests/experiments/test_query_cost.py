@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-import yaml
 
-from experiments.datasets import load
-from experiments.query_cost import Cell, Cost, cells, learned, summary
-from experiments.study.plan import conf_dir
+from experiments.measures.timing import TimingConfig
+from experiments.query_cost import EXPERIMENT, Cell, Cost, cells, costs, summary
+from experiments.records.rows import Store, collect
 
 CELL = Cell("rdc_21", 0.3, 0.7, 100)
 
@@ -20,7 +20,7 @@ def cost(nodes: int, milliseconds: float, factorize: int = 1) -> Cost:
 
 def test_the_grid_has_no_contradicting_thresholds() -> None:
     grid = list(cells(["rdc_07"], [100]))
-    assert len(grid) == 20
+    assert len(grid) == 15
     assert all(cell.tau_low <= cell.tau_high for cell in grid)
 
 
@@ -39,9 +39,14 @@ def test_too_few_models_give_no_exponent() -> None:
     assert "too few" in first
 
 
-def test_a_model_is_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = yaml.safe_load((conf_dir() / "dataset" / "rdc_07.yaml").read_text("utf-8"))
-    data = load({**settings, "train_rows": 400}, 0, tmp_path)
-    model = learned(CELL, data, tmp_path)
+def test_a_cell_is_measured_once_and_its_row_says_what_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, timing = Store.of(tmp_path, EXPERIMENT), TimingConfig(repeats=2, budget_seconds=0.1)
+    wanted = [Cell("rdc_07", 0.3, 0.7, 100)]
+    first = list(costs(wanted, 400, tmp_path, timing, store))
     monkeypatch.setattr("experiments.query_cost.FSPN.fit", None)
-    assert learned(CELL, data, tmp_path).n_nodes_ == model.n_nodes_
+    assert list(costs(wanted, 400, tmp_path, timing, store)) == first
+    row = collect(tmp_path).iloc[0]
+    assert (row["model"], row["n_nodes"]) == ("fspn_paper", first[0].n_nodes)
+    assert json.loads(row["params"])["slowest_ms"] == first[0].max_ms

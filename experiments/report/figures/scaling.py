@@ -67,7 +67,8 @@ def fits_rows(rows: Rows, model: str) -> tuple[PowerFit, ...]:
     Models of a single node say nothing about growth and are left out.
     """
     found = [
-        _fit(rows.of(study), model, f"experiment={study}") for study in ("nodes", "thresholds")
+        _fit(rows.of(study), model, f"experiment={study}")
+        for study in ("nodes", "thresholds", "query_cost")
     ]
     fits = tuple(fit for fit in found if fit is not None)
     if fits:
