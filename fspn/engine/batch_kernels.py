@@ -13,10 +13,12 @@ from fspn.engine.code_kernels import codes_of_box
 from fspn.engine.factor_kernels import dense_state_words, new_dense_state
 from fspn.engine.kernels import compiled, kernel, new_state, state_words
 from fspn.engine.memo_kernels import FIRST_ENTRY, empty_memory, new_memory
+from fspn.engine.message_kernels import run_messages
 from fspn.engine.pools import Pools
 from fspn.engine.region_kernels import new_room, run_regions
+from fspn.engine.tensor_kernels import new_stack
 from fspn.engine.tree_kernels import FRAME, evaluate
-from fspn.engine.workspace import Event, Workspace
+from fspn.engine.workspace import Event, TensorStack, Workspace
 
 CHUNK = 16
 
@@ -36,8 +38,9 @@ def new_workspace(m, depth):
     frames = words[:n_stack].reshape((n_frames, FRAME))
     states = words[n_own:]
     no_words, no_numbers = words[:0], partial.reshape(2 * n_frames)[:0]
+    no_keep = np.zeros(m, dtype=np.bool_)
     tree = Workspace(
-        np.zeros(m, dtype=np.bool_),
+        no_keep,
         frames,
         partial,
         words[n_stack : n_stack + n_sides],
@@ -46,6 +49,7 @@ def new_workspace(m, depth):
         new_memory(depth[3])
         if depth[3]
         else empty_memory(no_words, words[n_own - FIRST_ENTRY : n_own], no_numbers),
+        new_stack(m, depth[8]) if depth[7] >= 0 else TensorStack(frames, partial, frames, no_keep),
     )
     if depth[4] >= 0:
         return tree, new_room(m, depth[5]), depth
@@ -63,6 +67,7 @@ def _answer(root, pools, events, sizes, n, buffer, first, work, out, start):
     """
     tree, room, depth = work
     by_regions = depth[4] >= 0 and root == depth[6]
+    by_messages = depth[7] >= 0 and root == depth[6]
     for q in range(n):
         places = events.places[min(q, len(events.places) - 1)]
         event = Event(events.lower[q], events.upper[q], places, events.weights)
@@ -71,6 +76,13 @@ def _answer(root, pools, events, sizes, n, buffer, first, work, out, start):
                 depth[4], pools.ints, pools.tables, pools.numbers,
                 event.lower, event.upper, event.places, event.weights, sizes, *room,
             )  # fmt: skip
+            if not isnan(value):
+                out[start + q] = value
+                continue
+        if by_messages:
+            value, need = run_messages(depth[7], pools, event, sizes, buffer, first, tree)
+            if need > 0:
+                return need
             if not isnan(value):
                 out[start + q] = value
                 continue

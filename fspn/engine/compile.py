@@ -22,6 +22,7 @@ from fspn.engine.compile_block import (
     write_block,
 )
 from fspn.engine.compile_dense import fits_dense, write_dense_block
+from fspn.engine.compile_messages import message_instructions
 from fspn.engine.compile_regions import instructions
 from fspn.engine.memo_kernels import MAX_HEADS, MIN_HEADS
 from fspn.engine.pools import Pools, PoolWriter
@@ -75,7 +76,8 @@ class Program:
         sizes: The number of codes of every variable.
         depth: How many frames, saved sides, variables of a block and chains of remembered answers
             an evaluation may need; where the instructions for regions begin (-1: there are none),
-            how many answers they keep, and the node that they are for.
+            how many answers they keep, and the node that they are for; then where the instructions
+            for messages begin (-1: there are none), and how many answers those keep.
     """
 
     root: int
@@ -95,6 +97,7 @@ def compile_fspn(root: Node, sizes: Sequence[int]) -> Program:
     sides = frames * 3 * (writer.widest + 1)
     by_regions, slots = writer.regions(place)
     needs = [frames, sides, writer.longest, writer.n_heads, by_regions, slots, place]
+    needs += [*writer.messages(place)]
     depth = np.array(needs, dtype=np.int64)
     return Program(place, writer.pool.pools(), writer.pool.dense(), writer.pool.sizes, depth)
 
@@ -145,6 +148,11 @@ class _Writer:
     def regions(self, root: int) -> tuple[int, int]:
         """Write the instructions for regions; returns their place (-1: none) and their stack."""
         code = instructions(self.pool.ints, root, self.deepest, self.pool.sizes.tolist())
+        return (-1, 0) if code is None else (self._record(*code), 3 * self.deepest + 8)
+
+    def messages(self, root: int) -> tuple[int, int]:
+        """Write the instructions for messages; returns their place (-1: none) and their stack."""
+        code = message_instructions(self.pool.ints, root, self.deepest)
         return (-1, 0) if code is None else (self._record(*code), 3 * self.deepest + 8)
 
     def _memo(self, place: int, scope: frozenset[int], cut: frozenset[int]) -> int:

@@ -126,6 +126,19 @@ def _table(arena, top, most):
 
 
 @kernel()
+def _near(word):
+    """The place of the lowest bit of a word, and the mask of all bits up to its highest one."""
+    shift, rest = 0, word
+    while rest != 0 and rest & 1 == 0:
+        rest >>= 1
+        shift += 1
+    mask = 1
+    while mask <= rest:
+        mask <<= 1
+    return shift, mask - 1
+
+
+@kernel()
 def project(mask, ints, n_words, context, top, arena, links, n_links):
     """What a context looks like from the scope of a mask.
 
@@ -165,12 +178,22 @@ def project(mask, ints, n_words, context, top, arena, links, n_links):
         low += 1
     while low < high and arena[seen + high - 1] == 0:
         high -= 1
+    # What differs in few bits next to each other, as in one variable, is looked up without a hash.
+    shift, near = 0, slots + 1
+    if low + 1 == high:
+        shift, near = _near(arena[seen + low])
     count, row = 0, rows_of(context, n_words)
     for e in range(n):
         new = first + n_words * count
-        for i in range(low, high):
-            arena[new + i] = arena[row + i] & (arena[seen + i] | ~arena[varies + i])
-        found = _find(arena, new, first, n_words, count, low, high, table, slots)
+        if near <= slots:
+            slot = table + (((arena[row + low] & arena[seen + low]) >> shift) & near)
+            found = arena[slot]
+            if found < 0:
+                found = arena[slot] = count
+        else:
+            for i in range(low, high):
+                arena[new + i] = arena[row + i] & (arena[seen + i] | ~arena[varies + i])
+            found = _find(arena, new, first, n_words, count, low, high, table, slots)
         links[n_links + e] = found
         if found == count:
             count += 1

@@ -21,20 +21,23 @@ from fspn.engine.kernels import (
     NEEDED,
     NEXT_WAITING,
     OTHERS,
+    PLACE,
     RANK,
     RESULT,
+    STEP,
     TINY,
     TOO_MANY_DIMS,
     WAITING,
     WEIGHT,
-    advance,
     count_cells,
+    follow_factor,
     hang,
     hang_weights,
     insert,
     kernel,
+    loop_over,
+    next_line,
     open_dims,
-    place_of,
     read_event,
 )
 from fspn.engine.program import PARENT_SIZE, TABLES, VARIABLE
@@ -280,12 +283,13 @@ def eliminate(pools, block, event, keep, state, buffer, top):
         else:
             hang(V, F, ints[block + TABLES.n_variables], n_factors, start, dims, n)
             n_factors += 1
-    return _finish(V, F, k, scale, buffer, top)
+    return _finish(state, k, scale, buffer, top)
 
 
 @kernel()
-def _finish(V, F, k, scale, buffer, top):
+def _finish(state, k, scale, buffer, top):
     """The product of the factors that are left, over the kept variables."""
+    V, F = state.variables, state.factors
     head, kept = V[FACTORS, k], len(F) - KEPT
     n = 0
     f = head
@@ -299,12 +303,26 @@ def _finish(V, F, k, scale, buffer, top):
     start, top = top, top + cells
     if top > len(buffer):
         return 0.0, 0, 0, -top, 0
-    for c in range(cells):
-        value = 1.0
-        f = head
-        while f >= 0:
-            value *= buffer[F[f, AT] + place_of(V, F, f, F[f, DIMS])]
-            f = F[f, LINK]
-        buffer[start + c] = value
-        advance(V, F, kept, n)
+    for c in range(start, start + cells):
+        buffer[c] = 1.0
+    f = head
+    while f >= 0:
+        _times_factor(state, f, kept, n, start, cells, buffer)
+        f = F[f, LINK]
     return scale, start, cells, top, n
+
+
+@kernel()
+def _times_factor(state, f, dims, n, start, cells, buffer):
+    """Multiply a table over some dimensions by a factor, line by line."""
+    V, F, W = state.variables, state.factors, state.walk
+    last = F[dims, FIRST + n - 1]
+    width = V[HIGH, last] - V[LOW, last] + 1
+    loop_over(state, dims, n)
+    follow_factor(state, 0, dims, n, f, F[f, DIMS])
+    step = W[STEP, n - 1]
+    for line in range(start, start + cells, width):
+        source = F[f, AT] + W[PLACE, 0]
+        for x in range(width):
+            buffer[line + x] *= buffer[source + x * step]
+        next_line(W, n, 1)

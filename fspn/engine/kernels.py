@@ -109,27 +109,6 @@ def row_of(ints, tables, level, key):
 
 
 @kernel()
-def advance(V, F, dims, n):
-    """The next cell of some dimensions, the last one fastest; after the last cell, the first."""
-    for d in range(n - 1, -1, -1):
-        v = F[dims, FIRST + d]
-        if V[CODE, v] < V[HIGH, v]:
-            V[CODE, v] += 1
-            return
-        V[CODE, v] = V[LOW, v]
-
-
-@kernel()
-def place_of(V, F, dims, n):
-    """Where the current cell lies in a factor with the given dimensions."""
-    index = np.int64(0)
-    for d in range(n):
-        v = F[dims, FIRST + d]
-        index = index * (V[HIGH, v] - V[LOW, v] + 1) + V[CODE, v] - V[LOW, v]
-    return index
-
-
-@kernel()
 def insert(V, F, dims, n, v):
     """Add a variable to dimensions sorted by falling rank, once; returns how many there are."""
     for d in range(n):

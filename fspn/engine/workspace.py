@@ -44,6 +44,21 @@ class Memory(NamedTuple):
     values: np.ndarray
 
 
+class TensorStack(NamedTuple):
+    """Answers over open variables (:mod:`fspn.engine.tensor_kernels`).
+
+    Arguments:
+        entries, logs: Per answer its shape and place in the buffer; its scale and factor.
+        steps: The variables of a walk over cells, the current cell, and strides.
+        kept: Which variables are open.
+    """
+
+    entries: np.ndarray
+    logs: np.ndarray
+    steps: np.ndarray
+    kept: np.ndarray
+
+
 class Workspace(NamedTuple):
     """All that an evaluation writes to, apart from the buffer.
 
@@ -55,6 +70,7 @@ class Workspace(NamedTuple):
         sparse: The state of an elimination on sparse tables.
         dense: The state of one on dense tables.
         memory: Answers of this event that may be asked for again.
+        tensors: Answers over the variables of messages.
     """
 
     keep: np.ndarray
@@ -64,3 +80,4 @@ class Workspace(NamedTuple):
     sparse: EliminationState
     dense: DenseState
     memory: Memory
+    tensors: TensorStack
