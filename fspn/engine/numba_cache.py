@@ -23,8 +23,8 @@ def stamp_of_kernels() -> str:
 def kernel_files() -> list[Path]:
     """The files that machine code depends on."""
     here = Path(__file__).parent
-    others = ("elimination.py", "pools.py", "program.py", "region_program.py", "workspace.py")
-    return [*here.glob("*kernels.py"), *(here / name for name in others)]
+    others = ("compile_messages", "elimination", "pools", "program", "region_program", "workspace")
+    return [*here.glob("*kernels.py"), *(here / f"{name}.py" for name in others)]
 
 
 def digest(files: Iterable[Path]) -> str:
