@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import time
 import uuid
@@ -332,7 +333,7 @@ def _refusal(uri: str, error: str) -> str:
     """Why a server is of no use, and what to do about it."""
     if "Invalid Host header" in error:
         why = "refuses this name: start it with --allowed-hosts (see docs/cluster.md)"
-    elif "401" in error or "not authenticated" in error:
+    elif re.search(r"\b401\b", error) or "not authenticated" in error:  # No port such as 34011.
         why = (
             "asks for a login: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, "
             "e.g. by the client.env that `python -m experiments.server` wrote"

@@ -15,7 +15,7 @@ import pytest
 from experiments import sync as sync_command
 from experiments.records.journal import Recorder
 from experiments.records.rows import ResultRow, Store
-from experiments.records.tracking import TrackingError, tracker
+from experiments.records.tracking import TrackingError, _refusal, tracker
 from experiments.server import Server
 from tests.experiments.tiny import ROOT, finish, start
 
@@ -176,6 +176,12 @@ def test_a_refusal_is_understood(tmp_path, answer, message):
     finally:
         fake.shutdown()
         fake.server_close()
+
+
+def test_a_port_is_not_taken_for_a_status():
+    address = "http://127.0.0.1:34011"
+    assert "does not answer" in _refusal(address, f"no connection to {address} at 0x7f401a")
+    assert "asks for a login" in _refusal(address, "failed with error code 401 != 200")
 
 
 @pytest.mark.parametrize(
