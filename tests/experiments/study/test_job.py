@@ -3,23 +3,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hydra import compose, initialize_config_dir
 
 from experiments.records.locks import Machine, is_held
 from experiments.records.rows import DiskFullError, Store, collect
 from experiments.study import job as job_module
-from experiments.study.config import ConfigError, ModelConfig, SearchConfig, read_job
+from experiments.study.config import ConfigError, ModelConfig, SearchConfig
 from experiments.study.job import run_job
-from experiments.study.plan import conf_dir
-from tests.experiments.tiny import OVERRIDES, folders
-
-
-@pytest.fixture
-def config(tmp_path, monkeypatch):
-    monkeypatch.setenv("FSPN_LOCK_DIR", str(tmp_path / "locks"))
-    overrides = [*OVERRIDES, *folders(tmp_path)[:2], "tracking=none"]
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return read_job(compose("config", overrides=overrides), overrides)
 
 
 def broken(config):

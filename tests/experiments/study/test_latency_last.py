@@ -8,15 +8,12 @@ import time
 from dataclasses import replace
 
 import numpy as np
-import pytest
-from hydra import compose, initialize_config_dir
 
 from experiments.records.rows import Store, collect
-from experiments.study.config import Phase, read_job
+from experiments.study.config import Phase
 from experiments.study.job import run_job
-from experiments.study.plan import conf_dir
 from experiments.study.waiting_models import Waiting, keep_waiting, read_waiting
-from tests.experiments.tiny import OVERRIDES, Fragile, dataset, finish, folders, start
+from tests.experiments.tiny import Fragile, dataset, finish, start
 
 SEEDS = 4
 PLAN = (
@@ -69,14 +66,6 @@ def test_a_model_waits_in_a_file_or_not_at_all(tmp_path):
     assert read_waiting(store, "b") is None
     store.waiting("a").write_bytes(b"damaged")
     assert read_waiting(store, "a") is None
-
-
-@pytest.fixture
-def config(tmp_path, monkeypatch):
-    monkeypatch.setenv("FSPN_LOCK_DIR", str(tmp_path / "locks"))
-    overrides = [*OVERRIDES, *folders(tmp_path)[:2], "tracking=none"]
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return read_job(compose("config", overrides=overrides), overrides)
 
 
 def test_a_job_in_two_phases_measures_what_a_whole_one_does(config):
