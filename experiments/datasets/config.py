@@ -113,3 +113,27 @@ def checked_keys(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
 def _require(holds: bool, key: str, value: object, expected: str) -> None:
     if not holds:
         raise ValueError(f"dataset.{key} is {value!r} but must be {expected}")
+
+
+def check_random_tables(config: Any, counted: str, fewest_columns: int) -> None:
+    """Refuse settings by which no rows, tables or domains can be drawn.
+
+    Arguments:
+        config: The settings of a family of random tables.
+        counted: The family's own number that is at least 1.
+        fewest_columns: How many columns it needs.
+    """
+    for key in (counted, "train_rows", "valid_rows", "test_rows"):
+        if getattr(config, key) < 1:
+            raise ValueError(f"dataset.{key} is {getattr(config, key)} but must be at least 1")
+    if not config.concentration > 0:
+        raise ValueError(f"dataset.concentration is {config.concentration} but must be positive")
+    if config.columns < fewest_columns:
+        raise ValueError(
+            f"dataset.columns is {config.columns} but must be at least {fewest_columns}"
+        )
+    if not 2 <= config.min_size <= config.max_size <= 255:
+        raise ValueError(
+            f"dataset.min_size is {config.min_size} and dataset.max_size is {config.max_size}, "
+            "but they must grow and be 2 to 255"
+        )

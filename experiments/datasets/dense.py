@@ -19,7 +19,7 @@ import numpy as np
 
 from experiments.datasets.assemble import SPLITS, assemble, pack_queries
 from experiments.datasets.cache import Arrays, cached
-from experiments.datasets.config import checked_keys
+from experiments.datasets.config import check_random_tables, checked_keys
 from experiments.datasets.network import Network
 from experiments.datasets.seeds import digest_of, generator
 from experiments.datasets.truth import ExactTruth
@@ -56,16 +56,7 @@ class DenseConfig:
     test_rows: int = 10_000
 
     def __post_init__(self) -> None:
-        for key in ("treewidth", "train_rows", "valid_rows", "test_rows"):
-            if getattr(self, key) < 1:
-                raise ValueError(f"dataset.{key} is {getattr(self, key)} but must be at least 1")
-        if not self.concentration > 0:
-            raise ValueError(f"dataset.concentration is {self.concentration} but must be positive")
-        if self.columns <= self.treewidth or not 2 <= self.min_size <= self.max_size <= 255:
-            raise ValueError(
-                f"dataset.columns is {self.columns} and the domain sizes are {self.min_size} to "
-                f"{self.max_size}, but must be more than dataset.treewidth, and 2 to 255"
-            )
+        check_random_tables(self, "treewidth", self.treewidth + 1)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> DenseConfig:
