@@ -10,17 +10,15 @@ import datetime
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import pandas as pd
 
 from fspn.io.container import ModelFileError, pack, unpack, write_atomically
 from fspn.io.old_cells import cells_of_shape
-from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
+from fspn.model.cpt.backoff import BackoffLevel, BackoffTable
 from fspn.model.cpt.full import FullTable
-from fspn.model.cpt.graded import GradedLaw
-from fspn.model.cpt.tree import TreeLevel
 from fspn.model.dispatch import ByKind
 from fspn.model.leaves.base import State
 from fspn.model.leaves.built_in import BUILT_IN
@@ -48,9 +46,7 @@ from fspn.validate import ModelError, validate
 
 __all__ = ["ModelFileError", "load_model", "save_model"]
 
-TABLES: dict[str, Any] = {
-    kind.family: kind for kind in (CountLevel, LinearLaw, GradedLaw, TreeLevel, FullTable)
-}
+TABLES: dict[str, Any] = {kind.family: kind for kind in (*get_args(BackoffLevel), FullTable)}
 """The kinds of conditional tables, by name; leaf families are in their registry."""
 
 assert all(is_registered(family) for family in BUILT_IN)

@@ -155,7 +155,7 @@ def _backoff(cpt: BackoffTable, rows: NewRows, child: int, given: tuple[int, ...
     base = _mixed(cpt.base, _counts(rows, child, len(cpt.base)), rows)
     codes, parents = rows.columns[child], [rows.columns[v] for v in given]
     levels = [_level(each, rows, codes, parents, len(base)) for each in cpt.levels]
-    if isinstance(levels[-1], GradedLaw | TreeLevel):
+    if ADD[type(levels[-1])] is _unchanged:
         levels.append(_counted(levels[-1], rows, codes, parents, len(base)))
     return BackoffTable(base, tuple(levels))
 
@@ -163,10 +163,11 @@ def _backoff(cpt: BackoffTable, rows: NewRows, child: int, given: tuple[int, ...
 def _level(
     level: BackoffLevel, rows: NewRows, codes: np.ndarray, parents: list[np.ndarray], size: int
 ) -> BackoffLevel:
-    if isinstance(level, GradedLaw | TreeLevel):
-        return level
-    add: Callable[..., BackoffLevel] = _law if isinstance(level, LinearLaw) else _cells
-    return add(level, rows, codes, parents[: level.width], size)
+    return ADD[type(level)](level, rows, codes, parents[: level.width], size)
+
+
+def _unchanged(level: BackoffLevel, *_: object) -> BackoffLevel:
+    return level
 
 
 def _cells(
@@ -186,7 +187,7 @@ def _cells(
 
 
 def _counted(
-    law: GradedLaw | TreeLevel,
+    law: BackoffLevel,
     rows: NewRows,
     codes: np.ndarray,
     parents: list[np.ndarray],
@@ -212,6 +213,15 @@ def _law(
     total = rows.before + rows.total
     epsilon = (rows.before * level.epsilon + lost) / total if total > 0 else level.epsilon
     return replace(level, noise=_mixed(level.noise, counts, rows), epsilon=float(epsilon))
+
+
+ADD: dict[type, Callable[..., BackoffLevel]] = {
+    CountLevel: _cells,
+    LinearLaw: _law,
+    GradedLaw: _unchanged,
+    TreeLevel: _unchanged,
+}
+"""How each kind of level takes new rows."""
 
 
 BELOW: ByKind[list[tuple[Node, NewRows]]] = ByKind(

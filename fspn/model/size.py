@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from fspn.model.cpt.backoff import BackoffTable
-from fspn.model.cpt.full import FullTable
 from fspn.model.dispatch import ByKind
-from fspn.model.leaves.base import bytes_of
 from fspn.model.nodes import (
     Factorize,
     MultiLeaf,
@@ -31,11 +28,6 @@ def size_bytes(root: Node) -> int:
     return sum(OWN_BYTES(node) + POINTER * (1 + len(node.children)) for node in walk(root))
 
 
-def _table_bytes(cpt: BackoffTable | FullTable) -> int:
-    levels = sum(bytes_of(level.state()) for level in cpt.levels)
-    return levels if isinstance(cpt, FullTable) else levels + cpt.base.nbytes
-
-
 def _region_bytes(region: Region) -> int:
     return sum(
         POINTER * (1 + len(side.codes)) if isinstance(side, Codes) else POINTER + 2 * NUMBER
@@ -48,7 +40,7 @@ OWN_BYTES: ByKind[int] = ByKind(
     {
         UniLeaf: lambda node: POINTER + node.dist.size_bytes,
         MultiLeaf: lambda node: POINTER * len(node.variables) + node.dist.size_bytes,
-        TableSplit: lambda node: POINTER * (1 + len(node.given)) + _table_bytes(node.cpt),
+        TableSplit: lambda node: POINTER * (1 + len(node.given)) + node.cpt.nbytes,
         Split: lambda node: sum(_region_bytes(region) for region in node.regions),
         Sum: lambda node: node.weights.nbytes,
         Product: lambda node: 0,

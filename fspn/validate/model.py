@@ -23,7 +23,7 @@ from fspn.model.nodes import (
 )
 from fspn.schema.domain import Domain
 from fspn.schema.events import Region, narrow
-from fspn.validate.leaves import domain_faults, table_faults
+from fspn.validate.domain import domain_faults, table_faults
 from fspn.validate.tiling import tiling_fault
 
 RIGHT = (*ONLY_RIGHT, MultiLeaf)

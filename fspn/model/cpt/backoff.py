@@ -15,6 +15,7 @@ is also how it is computed, by the reference and by the kernels.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -22,9 +23,10 @@ from typing import ClassVar
 import numpy as np
 
 from fspn.model.cpt.graded import GradedLaw
-from fspn.model.cpt.rows import Rows, row_keys, shrink
+from fspn.model.cpt.rows import Rows, row_keys, shrink, tilt_faults
 from fspn.model.cpt.tree import TreeLevel
-from fspn.model.leaves.base import State
+from fspn.model.leaves.base import State, bytes_of
+from fspn.model.leaves.checks import share_faults
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,17 @@ class CountLevel:
     def tilted(self, factors: np.ndarray) -> CountLevel:
         """With the counts of every code multiplied by a factor."""
         return replace(self, tilt=factors if self.tilt is None else self.tilt * factors)
+
+    def faults(self, size: int) -> Iterator[str]:
+        """What is wrong with the counts and how they are laid out."""
+        n = len(self.codes)
+        if not self.alpha >= 0 or not (self.counts >= 0).all():
+            yield "negative counts or a negative strength of smoothing"
+        elif len(self.start) != len(self.keys) + 1 or len(self.counts) != n or n == 0:
+            yield "a table whose rows, codes and counts do not fit"
+        elif self.start[0] != 0 or self.start[-1] != n or not (np.diff(self.start) > 0).all():
+            yield "a table whose rows do not cover its entries"
+        yield from tilt_faults(self.tilt, size)
 
 
 @dataclass(frozen=True)
@@ -213,8 +226,25 @@ class LinearLaw:
             tuple(parents), child, state["coefficients"], state["offsets"], state["noise"], epsilon
         )
 
+    def tilted(self, factors: np.ndarray) -> LinearLaw:
+        """The law as it is: its noise is per difference of values, not per code of the child."""
+        return self
+
+    def faults(self, size: int) -> Iterator[str]:
+        """What is wrong with the values, the coefficients and the noise."""
+        increasing = (*self.parent_values, self.child_values, self.offsets)
+        if len(self.child_values) != size or len(self.coefficients) != self.width:
+            yield "an integer-linear law whose values or coefficients do not fit its variables"
+        elif not all((np.diff(array) > 0).all() for array in increasing):
+            yield "an integer-linear law whose values are not sorted"
+        elif len(self.noise) != len(self.offsets) or not 0 <= self.epsilon <= 1:
+            yield "an integer-linear law whose noise or epsilon does not fit"
+        else:
+            yield from share_faults(self.noise, "the noise of an integer-linear law")
+
 
 BackoffLevel = CountLevel | LinearLaw | GradedLaw | TreeLevel
+"""The kinds of level. A new one is a class with the same methods, listed here."""
 
 
 @dataclass(frozen=True)
@@ -242,16 +272,25 @@ class BackoffTable:
         return table
 
     def tilted(self, factors: np.ndarray) -> BackoffTable:
-        """With base and levels multiplied by a factor per code; rows still sum to 1.
-
-        A law of integers stays as it is: its noise has a place per difference, not per code.
-        """
+        """With base and levels multiplied by a factor per code; rows still sum to 1."""
         base = self.base * factors
-        levels = [
-            level if isinstance(level, LinearLaw) else level.tilted(factors)
-            for level in self.levels
-        ]
-        return BackoffTable(base / base.sum(), tuple(levels))
+        levels = tuple(level.tilted(factors) for level in self.levels)
+        return BackoffTable(base / base.sum(), levels)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the arrays that define the table."""
+        return self.base.nbytes + sum(bytes_of(level.state()) for level in self.levels)
+
+    def faults(self) -> Iterator[str]:
+        """What is wrong with the base, with each level, and with the sums of its rows."""
+        sizes, size = self.sizes, len(self.base)
+        yield from share_faults(self.base, "the probabilities that the table backs off to")
+        for level in self.levels:
+            if level.sizes != sizes[: level.width]:
+                yield f"a level for {level.sizes} parent codes; the parents have {sizes}"
+                return
+            yield from list(level.faults(size)) or level.rows.faults(level.sizes, size)
 
     @property
     def n_parameters(self) -> int:

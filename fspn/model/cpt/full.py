@@ -7,6 +7,7 @@ over d codes keeps its r (d - 1) free parameters and which entry is missing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -14,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from fspn.model.cpt.rows import Rows, row_keys
-from fspn.model.leaves.base import State
+from fspn.model.leaves.base import State, bytes_of
 
 
 @dataclass(frozen=True)
@@ -97,3 +98,17 @@ class FullTable:
     def from_state(cls, state: State) -> FullTable:
         """The table of such arrays."""
         return cls(state["free"], state["top"])
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the arrays that define the table."""
+        return bytes_of(self.state())
+
+    def faults(self) -> Iterator[str]:
+        """What is wrong: parts that do not fit, rows that are no distributions."""
+        if self.free.shape[:-1] != self.top.shape:
+            yield "a full table whose parts do not fit"
+        elif not ((self.top >= 0) & (self.top < len(self.base))).all():
+            yield "a full table that leaves out a code outside the domain"
+        elif not (self.probabilities >= 0).all():
+            yield "a row of the table has a negative probability, or sums to more than 1"

@@ -12,6 +12,7 @@ parameters in place of r (d - 1). Only the child's codes have to be in order.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -19,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from fspn.model.cpt.rows import Rows, row_keys
+from fspn.model.cpt.rows import Rows, row_keys, tilt_faults
 from fspn.model.leaves.base import State
 
 
@@ -111,6 +112,17 @@ class GradedLaw:
         effects = np.split(state["effects"], np.cumsum(state["sizes"])[:-1])
         epsilon = float(state["epsilon"][0])
         return cls(tuple(effects), state["deviation"], state["cuts"], epsilon, state.get("tilt"))
+
+    def faults(self, size: int) -> Iterator[str]:
+        """What is wrong with the cuts and the locations."""
+        locations = (*self.effects, self.deviation)
+        if len(self.cuts) != size - 1 or len(self.deviation) not in (0, np.prod(self.sizes)):
+            yield "a graded law whose cuts or deviations do not fit its variables"
+        elif not (np.diff(self.cuts) > 0).all() or not np.isfinite(self.cuts).all():
+            yield "a graded law whose cuts do not grow"
+        elif not all(np.isfinite(part).all() for part in locations) or not 0 <= self.epsilon <= 1:
+            yield "a graded law whose locations or epsilon do not fit"
+        yield from tilt_faults(self.tilt, size)
 
 
 def graded_rows(location: np.ndarray, cuts: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ and a configuration has the distribution of its leaf. A test is "the parent's co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -122,3 +123,17 @@ class TreeLevel:
         sizes = tuple(int(size) for size in state["sizes"])
         cells = state["start"], state["codes"], state["counts"]
         return cls(sizes, state["tests"], *cells, float(state["alpha"][0]))
+
+    def faults(self, size: int) -> Iterator[str]:
+        """What is wrong with the tests, the tree that they form, and the counts of its leaves."""
+        tests, n = self.tests, len(self.tests)
+        inner = np.flatnonzero(tests[:, 0] >= 0)
+        below = tests[inner, 3:]
+        if (tests[inner, 0] >= self.width).any() or (below <= inner[:, None]).any():
+            yield "a decision tree whose tests do not fit its parents, or do not lead down"
+        elif sorted(below.ravel().tolist()) != list(range(1, n)):
+            yield "a decision tree with a node that no test, or more than one, leads to"
+        elif self.n_leaves != n - len(inner) or self.start[-1] != len(self.codes):
+            yield "a decision tree whose leaves and counts do not fit"
+        elif not (self.codes < size).all() or not (self.counts > 0).all() or not self.alpha >= 0:
+            yield "a decision tree with codes outside the domain, or negative counts"

@@ -259,7 +259,7 @@ FAULTY: dict[str, tuple[Node, str]] = {
     ),
     "offset noise": (
         with_right(table(cpt(offset(noise=np.array([0.5, 0.6]))))),
-        r"root\.right: the noise of an offset law sum to 1.1",
+        r"root\.right: the noise of an integer-linear law sum to 1.1",
     ),
     "joint codes": (
         with_joint(joint(rows=np.array([[0, 1], [3, 0]]))),
