@@ -1,6 +1,8 @@
 """FSPN: factorize-split-sum-product networks, learned from tables and queried exactly.
 
-The estimator and what comes with it (scikit-learn, numba) are imported when first asked for.
+Imports neither ``baselines`` nor ``experiments``. Start with :mod:`fspn.estimator` for use, with
+:mod:`fspn.model` for what the model is. The estimator, and with it scikit-learn and numba, is
+imported on first use.
 """
 
 from typing import TYPE_CHECKING, Any

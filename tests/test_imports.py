@@ -1,6 +1,7 @@
-"""fspn <- baselines <- experiments, and heavy libraries where they belong."""
+"""Imports go one way, between packages and inside them; heavy libraries where they belong."""
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -92,11 +93,39 @@ def test_every_room_is_listed():
     assert found == set(ROOMS)
 
 
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(f): f for package in FORBIDDEN for f in modules(package)}
+
+
+def own_imports(path):
+    """The modules of this repository that a module imports anywhere, lazily or not."""
+    tree = ast.parse(path.read_text())
+    for block in [n for n in ast.walk(tree) if _type_checking(n)]:
+        block.body = [ast.Pass()]
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            inside = {f"{node.module}.{alias.name}" for alias in node.names} & set(MODULES)
+            found |= inside or {node.module}
+    return found & set(MODULES)
+
+
+def test_no_import_hides_a_cycle():
+    TopologicalSorter({name: own_imports(f) for name, f in MODULES.items()}).prepare()
+
+
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_every_package_says_what_it_is_for(package):
     for init in (ROOT / package).rglob("__init__.py"):
         text = ast.get_docstring(ast.parse(init.read_text()))
         assert text, init
+        assert "Start" in text, f"{init} does not say where to start reading"
 
 
 def test_only_tracking_imports_mlflow():

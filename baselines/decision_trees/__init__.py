@@ -1,4 +1,5 @@
 """Bayesian networks whose conditional distributions are decision trees, in WinMine's manner.
 
-Start with `baselines.decision_trees.tree_network`.
+Imports `baselines.compiled`, which answers by FSPN's engine. Start with
+`baselines.decision_trees.tree_network`.
 """

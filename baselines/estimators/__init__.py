@@ -1,1 +1,5 @@
-"""Estimators of how many rows of a real table a condition holds for."""
+"""Row-count estimators on real tables: FSPN beside PostgreSQL, DuckDB, samples and histograms.
+
+Imports the other families of `baselines`; databases when they are started. Start with
+`baselines.estimators.base`.
+"""

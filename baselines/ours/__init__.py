@@ -1,4 +1,4 @@
 """FSPN and its relatives: default learner, the paper's recipe, ensemble, tree SPN.
 
-Start with `baselines.ours.fspn_model`.
+Imports `fspn` and `baselines.compiled`. Start with `baselines.ours.fspn_model`.
 """

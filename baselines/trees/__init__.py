@@ -1,4 +1,5 @@
 """Chow-Liu trees and mixtures of trees that scale to thousands of binary columns.
 
-Start with `baselines.trees.mixture`, what one tree and many of them share.
+Imports the modules next to the protocol. Start with `baselines.trees.mixture`, what
+one tree and a mixture of them share.
 """

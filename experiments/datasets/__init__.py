@@ -1,4 +1,8 @@
-"""The datasets: generated ones with a known truth, real benchmarks, and the user's own tables."""
+"""The datasets: generated ones with a known truth, real benchmarks, and the user's own tables.
+
+Imports `experiments.measures` for the workloads. Start with `load` below, then
+`experiments.datasets.generated`.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,14 @@
-"""Bayesian networks and tree SPNs as FSPNs (Appendix A): the same answers, no larger a model."""
+"""Bayesian networks and tree SPNs as FSPNs (Appendix A): the same answers, no larger a model.
+
+Imports ``schema``, ``model`` and the estimator; peer libraries only when their objects are given.
+Start with :mod:`fspn.convert.tables`, BN-to-FSPN itself.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +16,7 @@ from fspn.convert.bif import parse_bif, read_bif
 from fspn.convert.peers import network_of
 from fspn.convert.spflow import spn_nodes
 from fspn.convert.tables import BayesNet, network_nodes, network_of_tables
-
-if TYPE_CHECKING:
-    from fspn.estimator import FSPN
+from fspn.estimator import FSPN
 
 __all__ = [
     "BayesNet",
@@ -50,8 +52,6 @@ def bn_to_fspn(
         cpts: The tables: axes of the parents in their order, then the variable's own codes.
         names: The names of the columns; by default those of the source, or 0, 1, 2, ...
     """
-    from fspn.estimator import FSPN
-
     if (parents is None) != (cpts is None):
         raise ValueError("cardinalities come with both parents and cpts")
     if parents is not None and cpts is not None:
@@ -72,9 +72,7 @@ def spn_to_fspn(
         root: The root of an SPFlow (0.0.48) SPN of sum, product, categorical, Bernoulli, Gaussian
             and histogram nodes.
         names: The names of the columns; by default SPFlow's numbers.
-        normalize: Divide histograms by their mass where it is not 1. SPFlow's smoothing leaves
-            those of continuous columns so; without this they are an error.
+        normalize: Divide histograms by their mass where it is not 1, as SPFlow's smoothing of
+            continuous columns leaves it. Without this they are an error.
     """
-    from fspn.estimator import FSPN
-
     return FSPN.from_root(*spn_nodes(root, names, normalize))

@@ -91,7 +91,7 @@ class _Parser:
             self._fail(f"expected {sign!r}, found {found!r}")
 
     def _until(self, end: str) -> list[str]:
-        """The words up to a sign, which is consumed; commas are left out."""
+        """The words up to a punctuation mark, which is consumed; commas are skipped."""
         words = []
         while (word := self._next()) != end:
             if word != ",":
@@ -204,7 +204,7 @@ class _Parser:
 
 
 def _tokens(text: str) -> Iterator[tuple[int, str]]:
-    """Line numbers and words, quotation marks taken off."""
+    """Line numbers and words, without quotation marks."""
     line, last = 1, 0
     for match in TOKEN.finditer(text):
         line += text.count("\n", last, match.start())

@@ -1,6 +1,6 @@
 """Tree SPNs of SPFlow as FSPNs (Appendix A): the same tree, with the factorize operation unused.
 
-SPFlow opens a pool of processes when it is imported, so its classes are known here by name only.
+Importing SPFlow opens a pool of processes, so its classes are recognised by name only.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def spn_nodes(
 
 
 def _below(root: Any) -> Iterator[Any]:
-    """All nodes; in a DAG those that are shared come again, after all of their parents."""
+    """All nodes; a node that is shared in a DAG comes last after all of its parents."""
     pending = [root]
     while pending:
         node = pending.pop()

@@ -73,7 +73,7 @@ class BayesNet:
             raise ValueError(f"the arcs among {cycle} form a cycle") from error
 
     def renamed(self, names: Sequence[Hashable] | None) -> BayesNet:
-        """The network with other names (None: as it is)."""
+        """The network with other names (None = unchanged)."""
         return self if names is None else replace(self, names=tuple(names))
 
 
@@ -95,8 +95,9 @@ def network_of_tables(
 def network_nodes(network: BayesNet) -> tuple[Domain, Node]:
     """The domain and the FSPN of a network.
 
-    A product node where the network falls apart; else the last variable, one without children, is
-    split off by a factorize node whose right child is its table; a single variable is a uni-leaf.
+    A product node where the network has several connected components. Otherwise the last variable,
+    which has no children, is split off by a factorize node whose right child is its table. A single
+    variable is a uni-leaf.
     """
     orders = [_sorted_order(values) for values in network.values]
     domain = Domain(

@@ -1,4 +1,7 @@
-"""Questions in SQL: a WHERE condition, or a whole SELECT count(*), as events of a model."""
+"""Questions in SQL: a WHERE condition, or a whole SELECT count(*), as events of a model.
+
+Imports ``schema`` and ``ask``; sqlglot when a text is parsed. Start with :mod:`fspn.sql.condition`.
+"""
 
 from fspn.sql.answer import probabilities
 from fspn.sql.condition import Condition, Term

@@ -1,4 +1,4 @@
 """The whole report on disk, and the page that shows it.
 
-Start with `experiments.report.page.build`.
+Imports all of `experiments.report`. Start with `experiments.report.page.build`.
 """

@@ -1,4 +1,4 @@
 """One module per table, written as CSV, LaTeX and HTML by `experiments.report.tables.writing`.
 
-Start with `experiments.report.tables.comparison`.
+Imports the rows of `experiments.report`. Start with `experiments.report.tables.comparison`.
 """

@@ -1,5 +1,5 @@
 """Sum nodes over networks on any coded table: classes of rows that no column records, by EM.
 
-Start with :mod:`fspn.learn.mixture.fit`; ``trees`` finds classes cheaply, ``search`` chooses their
-number, ``networks`` learns what stands under the sum node.
+Imports ``model`` and ``learn.network``. Start with :mod:`fspn.learn.mixture.fit`; ``trees`` finds
+classes cheaply, ``search`` chooses their number, ``networks`` learns the children of the sum node.
 """
