@@ -62,7 +62,7 @@ class Watch:
         self.program = engine.program
         self.pools = [Noted(pool) for pool in self.program.pools]
         self.domains = [Noted(array) for array in engine.coding]
-        work, _, _ = new_workspace(len(self.program.sizes), self.program.depth)
+        work, _, _ = new_workspace(len(self.program.sizes), self.program.needs)
         self.state: list[Noted] = []
         self.work = work._replace(
             sparse=EliminationState(*map(self._noted, work.sparse)),

@@ -33,7 +33,7 @@ def push(s, scale, factor, start, answers, places):
 
 @kernel()
 def filled(s, places):
-    """How far the vectors are filled up to the top answer."""
+    """The end of the vectors in use, up to the top answer."""
     if s < 0:
         return 0
     return places[START, s] if places[VECTOR, s] < 0 else places[VECTOR, s] + places[LENGTH, s]
@@ -51,7 +51,7 @@ def scale_by(answers, s, factor):
 
 @kernel()
 def vector_of(places, s, n, vectors):
-    """The vector of an answer, all ones if it had none; -1 where there is no room."""
+    """The vector of an answer, all ones if it had none; -1 where the buffer is full."""
     if places[VECTOR, s] < 0:
         start = places[START, s]
         if start + n > len(vectors):
@@ -77,7 +77,7 @@ def times(s, n, answers, places, vectors):
 
 @kernel()
 def plus(s, n, weight, answers, places, vectors):
-    """Add the top answer, times e to the power of ``weight``, to the one below it."""
+    """Add the top answer, times ``exp(weight)``, to the one below it."""
     if answers[s, FACTOR] <= 0.0:
         return
     scale = answers[s, SCALE] + weight + log(answers[s, FACTOR])
@@ -105,7 +105,7 @@ def plus(s, n, weight, answers, places, vectors):
 
 @kernel()
 def spread(s, small, n, first, links, places, vectors):
-    """The top answer's vector over a projection becomes one over the context; False: no room."""
+    """Expand the top answer's vector from a projection to its context; False: buffer full."""
     place = places[VECTOR, s]
     if place < 0:
         return True
@@ -122,7 +122,7 @@ def spread(s, small, n, first, links, places, vectors):
 def times_projected(s, small, n, first, links, answers, places, vectors):
     """Multiply the answer below the top one by it, the top one being over a projection.
 
-    Returns False where there is no room.
+    Returns False where the buffer is full.
     """
     mine, other = places[VECTOR, s], places[VECTOR, s - 1]
     if mine < 0 or other < 0:
@@ -168,7 +168,7 @@ def collect_boxes(code, n, s, ints, base, links, answers, places, vectors):
 
 @kernel()
 def finish(s, n, answers, places, vectors):
-    """The sum over the regions takes the place of the left child's answer."""
+    """Replace the left child's answer by the sum over the regions."""
     total, start = places[VECTOR, s], places[START, s - 1]
     largest = 0.0
     for e in range(n):

@@ -15,27 +15,29 @@ from fspn.engine.kernels import compiled, kernel, new_state, state_words
 from fspn.engine.memo_kernels import FIRST_ENTRY, empty_memory, new_memory
 from fspn.engine.message_kernels import run_messages
 from fspn.engine.pools import Pools
-from fspn.engine.region_kernels import new_room, run_regions
+from fspn.engine.program import NEEDS
+from fspn.engine.region_kernels import new_region_buffers, run_regions
 from fspn.engine.tensor_kernels import new_stack
-from fspn.engine.tree_kernels import FRAME, evaluate
-from fspn.engine.workspace import Event, TensorStack, Workspace
+from fspn.engine.tree_kernels import FRAME_WORDS, evaluate
+from fspn.engine.workspace import Event, RegionBuffers, TensorStack, Workspace
 
 CHUNK = 16
 
 
 @compiled()
-def new_workspace(m, depth):
-    """What the kernels of trees and of regions write to, apart from the buffer.
+def new_workspace(m, needs):
+    """The scratch arrays of all kernels, apart from the buffer.
 
-    All of a model without regions lies in two allocations: one of each array would take as long
-    as a short question.
+    A model without regions needs two allocations in all: one per array would take as long as a
+    simple question.
     """
-    n_frames, n_sides, k = depth[0], depth[1], depth[2]
-    n_stack = n_frames * FRAME
+    n_frames, n_sides = needs[NEEDS.n_frames], needs[NEEDS.n_sides]
+    k, n_heads = needs[NEEDS.n_block_variables], needs[NEEDS.n_heads]
+    n_stack = n_frames * FRAME_WORDS
     n_own = n_stack + n_sides + FIRST_ENTRY
     words = np.empty(n_own + state_words(k) + dense_state_words(k), dtype=np.int64)
     partial = np.empty((n_frames, 2))
-    frames = words[:n_stack].reshape((n_frames, FRAME))
+    frames = words[:n_stack].reshape((n_frames, FRAME_WORDS))
     states = words[n_own:]
     no_words, no_numbers = words[:0], partial.reshape(2 * n_frames)[:0]
     no_keep = np.zeros(m, dtype=np.bool_)
@@ -46,41 +48,43 @@ def new_workspace(m, depth):
         words[n_stack : n_stack + n_sides],
         new_state(k, states[: state_words(k)]),
         new_dense_state(k, states[state_words(k) :]),
-        new_memory(depth[3])
-        if depth[3]
+        new_memory(n_heads)
+        if n_heads
         else empty_memory(no_words, words[n_own - FIRST_ENTRY : n_own], no_numbers),
-        new_stack(m, depth[8]) if depth[7] >= 0 else TensorStack(frames, partial, frames, no_keep),
+        new_stack(m, needs[NEEDS.n_message_answers])
+        if needs[NEEDS.messages] >= 0
+        else TensorStack(frames, partial, frames, no_keep),
     )
-    if depth[4] >= 0:
-        return tree, new_room(m, depth[5]), depth
-    room = (no_words, no_words, no_numbers, partial[:0], frames[:0], frames[:0], no_words)
-    return tree, room, depth
+    if needs[NEEDS.regions] >= 0:
+        return tree, new_region_buffers(m, needs[NEEDS.n_region_answers]), needs
+    unused = RegionBuffers(
+        no_words, no_words, no_numbers, partial[:0], frames[:0], frames[:0], no_words
+    )
+    return tree, unused, needs
 
 
 @kernel()
 def _answer(root, pools, events, sizes, n, buffer, first, work, out, start):
     """The log-probabilities of the first n events of a chunk go to ``out`` from ``start`` on.
 
-    Their sides are overwritten. Returns 0, or how large a buffer it takes. The only place that
-    evaluates, so that all of an evaluation can be inlined here: arrays as arguments cost more than
-    many an event.
+    Their sides are overwritten. Returns 0, or the buffer size that is needed. This is the only
+    caller of the evaluators, so that they can be inlined here: passing arrays as arguments costs
+    more than many an event.
     """
-    tree, room, depth = work
-    by_regions = depth[4] >= 0 and root == depth[6]
-    by_messages = depth[7] >= 0 and root == depth[6]
+    tree, region_buffers, needs = work
+    plan, messages = needs[NEEDS.regions], needs[NEEDS.messages]
+    by_regions = plan >= 0 and root == needs[NEEDS.root]
+    by_messages = messages >= 0 and root == needs[NEEDS.root]
     for q in range(n):
         places = events.places[min(q, len(events.places) - 1)]
         event = Event(events.lower[q], events.upper[q], places, events.weights)
         if by_regions:
-            value = run_regions(
-                depth[4], pools.ints, pools.tables, pools.numbers,
-                event.lower, event.upper, event.places, event.weights, sizes, *room,
-            )  # fmt: skip
+            value = run_regions(plan, pools, event, sizes, region_buffers)
             if not isnan(value):
                 out[start + q] = value
                 continue
         if by_messages:
-            value, need = run_messages(depth[7], pools, event, sizes, buffer, first, tree)
+            value, need = run_messages(messages, pools, event, sizes, buffer, first, tree)
             if need > 0:
                 return need
             if not isnan(value):
@@ -95,12 +99,12 @@ def _answer(root, pools, events, sizes, n, buffer, first, work, out, start):
 
 @compiled()
 def run_events(
-    root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffer, first, out
+    root, ints, tables, numbers, lower, upper, w, weights, sizes, needs, buffer, first, out
 ):
-    """The log-probability of every event, one after the other; > 0 asks for a larger buffer."""
+    """The log-probability of every event in order; a result > 0 asks for a larger buffer."""
     m = lower.shape[1]
     low, high = np.empty((CHUNK, m), dtype=np.int64), np.empty((CHUNK, m), dtype=np.int64)
-    pools, work = Pools(ints, tables, numbers), new_workspace(m, depth)
+    pools, work = Pools(ints, tables, numbers), new_workspace(m, needs)
     for start in range(0, len(lower), CHUNK):
         n = min(CHUNK, len(lower) - start)
         for q in range(n):
@@ -116,32 +120,32 @@ def run_events(
 
 @compiled(parallel=True)
 def run_events_parallel(
-    root, ints, tables, numbers, lower, upper, w, weights, sizes, depth, buffers, first, out
+    root, ints, tables, numbers, lower, upper, w, weights, sizes, needs, buffers, first, out
 ):
     """The log-probability of every event, on several threads with a buffer each."""
     n_threads = buffers.shape[0]
-    needs = np.zeros(n_threads, dtype=np.int64)
+    more = np.zeros(n_threads, dtype=np.int64)
     n = lower.shape[0]
     for t in prange(n_threads):
         part = slice(t * n // n_threads, (t + 1) * n // n_threads)
-        needs[t] = run_events(
-            root, ints, tables, numbers, lower[part], upper[part], w[part], weights, sizes, depth,
+        more[t] = run_events(
+            root, ints, tables, numbers, lower[part], upper[part], w[part], weights, sizes, needs,
             buffers[t], first, out[part],
         )  # fmt: skip
-    return needs.max()
+    return more.max()
 
 
 @compiled()
 def run_boxes(
-    root, ints, tables, numbers, sizes, depth,
+    root, ints, tables, numbers, sizes, needs,
     lower, upper, values, starts, edges, others, buffer, first, out,
 ):  # fmt: skip
-    """Boxes of values: codes are looked up on the way. NaN leaves a side open."""
+    """The log-probability of boxes of values, whose codes are looked up. NaN leaves a side open."""
     m = lower.shape[1]
     sides = np.full((2 * CHUNK + 1, m), -1, dtype=np.int64)
     low, high = sides[:CHUNK], sides[CHUNK : 2 * CHUNK]
     events = Event(low, high, sides[2 * CHUNK :], numbers[:1])
-    pools, work = Pools(ints, tables, numbers), new_workspace(m, depth)
+    pools, work = Pools(ints, tables, numbers), new_workspace(m, needs)
     coding = (values, starts, edges, others)
     for start in range(0, len(lower), CHUNK):
         n = min(CHUNK, len(lower) - start)
@@ -154,7 +158,7 @@ def run_boxes(
 
 
 @compiled()
-def run_conditionals(root, ints, tables, numbers, sizes, depth, pairs, n, buffer, first, out):
+def run_conditionals(root, ints, tables, numbers, sizes, needs, pairs, n, buffer, first, out):
     """The probabilities of n questions about single codes given others.
 
     ``pairs`` holds per question how many variables are asked for and how many are given, then
@@ -165,7 +169,7 @@ def run_conditionals(root, ints, tables, numbers, sizes, depth, pairs, n, buffer
     sides = np.full((5, m), -1, dtype=np.int64)
     low, high = sides[:2], sides[2:4]
     events = Event(low, high, sides[4:], numbers[:1])
-    pools, work = Pools(ints, tables, numbers), new_workspace(m, depth)
+    pools, work = Pools(ints, tables, numbers), new_workspace(m, needs)
     logs = np.empty(2)
     place, before, n_impossible = 0, -1, 0
     for q in range(n):
@@ -183,7 +187,7 @@ def run_conditionals(root, ints, tables, numbers, sizes, depth, pairs, n, buffer
 
 @kernel()
 def _same_evidence(pairs, first, second):
-    """Whether two questions are given the same: then its probability is computed once."""
+    """Whether two questions have the same evidence, whose probability is then computed once."""
     same = pairs[first + 1] == pairs[second + 1]
     one, other = first + 2 + 2 * pairs[first], second + 2 + 2 * pairs[second]
     for i in range(2 * pairs[first + 1] if same else 0):

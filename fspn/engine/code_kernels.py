@@ -1,4 +1,4 @@
-"""From values to codes: closed boxes of values as ranges of places in sorted domains."""
+"""From values to codes: closed boxes of values as ranges of positions in sorted domains."""
 
 # mypy: allow-untyped-defs, allow-incomplete-defs
 
@@ -14,7 +14,7 @@ def codes_of_boxes(lower, upper, values, starts, edges, others):
     """The first and last codes of boxes of values; NaN leaves a side open.
 
     ``values`` holds the domains one after the other, ``starts`` where each begins, ``edges`` the
-    first values in one row and the sizes in the other, ``others`` the columns that are no runs of
+    first values in one row and the sizes in the other, ``others`` the columns that are not runs of
     consecutive integers.
     """
     low = np.empty(lower.shape, dtype=np.int64)

@@ -1,9 +1,9 @@
-"""The first minute of an installation: kernels are compiled beside the program that asks.
+"""The first minute of an installation: kernels are compiled in a second process.
 
-Compiling the kernels takes about a minute, once per installation; from then on they come out of
-numba's cache. Until they are there, a second process compiles them (``python -m fspn.warm``), and
-elimination in numpy (:mod:`fspn.model.eliminate`) answers. ``FSPN_KERNELS=wait`` in the environment
-(:mod:`fspn.jit`) switches this off: the first call then compiles what it needs and waits.
+Compiling the kernels takes about a minute, once per installation; from then on numba's cache has
+them. Until then a second process compiles them (``python -m fspn.warm``), and elimination in numpy
+(:mod:`fspn.model.eliminate`) answers. ``FSPN_KERNELS=wait`` in the environment (:mod:`fspn.jit`)
+switches this off: the first call then compiles what it needs and waits.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Compilation:
         return self._process is not None and self._process.poll() is None
 
     def wait(self) -> None:
-        """Until it has ended."""
+        """Wait until it has ended."""
         if self.is_running() and self._process is not None:
             self._process.wait()
 
@@ -56,7 +56,7 @@ COMPILATION = Compilation()
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """On its own, so that it outlives a short script and the next one starts warm."""
+    """Start it detached, so that it outlives a short script and the next one finds the kernels."""
     environment = {
         **os.environ,
         MODE: "wait",
@@ -82,7 +82,7 @@ class Readiness:
         self._next = 0.0
 
     def check(self) -> bool:
-        """Whether they can; where they cannot, their compilation is under way after this."""
+        """Whether they can; if not, this starts their compilation."""
         if mode() == "wait":
             return True
         if monotonic() < self._next:
@@ -106,7 +106,7 @@ def answer_meanwhile(
     fast: Callable[[Events], np.ndarray],
     is_ready: Callable[[], bool],
 ) -> np.ndarray:
-    """The answers to a batch, a few at a time by the slow way until the fast one is ready."""
+    """The answers to a batch, a few at a time by the slow path until the fast one is ready."""
     parts: list[np.ndarray] = []
     place, begin, told = 0, monotonic(), False
     try:

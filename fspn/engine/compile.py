@@ -40,6 +40,7 @@ from fspn.engine.program import (
     JointRecord,
     LeafRecord,
     MemoRecord,
+    Needs,
     ProductRecord,
     SideRecord,
     SumRecord,
@@ -70,21 +71,18 @@ class Program:
     """A compiled model.
 
     Arguments:
-        root: The root's place in ``ints``.
+        root: The offset of the root's record in ``ints``.
         pools: Structure, codes and row indices, probabilities.
         dense: The small tables, cell by cell: the head of every buffer.
         sizes: The number of codes of every variable.
-        depth: How many frames, saved sides, variables of a block and chains of remembered answers
-            an evaluation may need; where the instructions for regions begin (-1: there are none),
-            how many answers they keep, and the node that they are for; then where the instructions
-            for messages begin (-1: there are none), and how many answers those keep.
+        needs: What an evaluation needs (:class:`fspn.engine.program.Needs`).
     """
 
     root: int
     pools: Pools
     dense: np.ndarray
     sizes: np.ndarray
-    depth: np.ndarray
+    needs: np.ndarray
 
 
 def compile_fspn(root: Node, sizes: Sequence[int]) -> Program:
@@ -96,10 +94,12 @@ def compile_fspn(root: Node, sizes: Sequence[int]) -> Program:
     frames = writer.deepest
     sides = frames * 3 * (writer.widest + 1)
     by_regions, slots = writer.regions(place)
-    needs = [frames, sides, writer.longest, writer.n_heads, by_regions, slots, place]
-    needs += [*writer.messages(place)]
-    depth = np.array(needs, dtype=np.int64)
-    return Program(place, writer.pool.pools(), writer.pool.dense(), writer.pool.sizes, depth)
+    by_messages = writer.messages(place)
+    needs = Needs(
+        frames, sides, writer.longest, writer.n_heads, place, by_regions, slots, *by_messages
+    )
+    pool = writer.pool
+    return Program(place, pool.pools(), pool.dense(), pool.sizes, np.array(needs, dtype=np.int64))
 
 
 class _Writer:
@@ -129,10 +129,10 @@ class _Writer:
         return self.pool.scope(node_scope)
 
     def node(self, node: Node) -> int:
-        """Write a node and all below it; returns its place.
+        """Write a node and all below it; returns the offset of its record.
 
-        A memo comes before it where not all variables that tell the questions to its parent apart
-        are its own: then some of the questions to the node are the same.
+        A memo precedes it where some variables that distinguish the questions to its parent are not
+        in its scope: then the node is asked the same question more than once.
         """
         level, above = self._level, self._cut
         self._cut = above & node.scope
@@ -146,12 +146,12 @@ class _Writer:
         return place
 
     def regions(self, root: int) -> tuple[int, int]:
-        """Write the instructions for regions; returns their place (-1: none) and their stack."""
+        """Write the instructions for regions; returns their offset (-1: none) and stack size."""
         code = instructions(self.pool.ints, root, self.deepest, self.pool.sizes.tolist())
         return (-1, 0) if code is None else (self._record(*code), 3 * self.deepest + 8)
 
     def messages(self, root: int) -> tuple[int, int]:
-        """Write the instructions for messages; returns their place (-1: none) and their stack."""
+        """Write the instructions for messages; returns their offset (-1: none) and stack size."""
         code = message_instructions(self.pool.ints, root, self.deepest)
         return (-1, 0) if code is None else (self._record(*code), 3 * self.deepest + 8)
 
@@ -183,7 +183,7 @@ class _Writer:
         return self._record(*LeafRecord(UNI_LEAF, *scope, variable, len(pmf), place, cumulative))
 
     def _product(self, node: Product) -> int:
-        """A few small tables and leaves are one block; else tabular children are one each."""
+        """A few small tables and leaves make one block; otherwise each tabular child is a block."""
         if is_tabular(node) and not all(isinstance(child, UniLeaf) for child in node.children):
             block = gather_block(node)
             if fits_dense(self.pool, block):
@@ -220,7 +220,7 @@ class _Writer:
         return self._record(*JointRecord(JOINT, *scope, *own, self._row_index(dist)))
 
     def _row_index(self, dist: SparseJoint) -> int:
-        """Per variable the rows in its order, and where each code begins; -1 for a short table."""
+        """Per variable the rows in its order, and where each code begins; -1 for a small table."""
         if len(dist.weights) < MIN_INDEXED_ROWS:
             return -1
         places = []
@@ -231,7 +231,7 @@ class _Writer:
         return self._record(*places)
 
     def _factorize(self, node: Factorize) -> int:
-        """Nested factorize nodes from the innermost out: there may be a thousand of them."""
+        """Nested factorize nodes, innermost first: thousands of them are too deep to recurse."""
         if table_of(node) is not None:
             return self._block(node)
         spine = [node]
@@ -253,7 +253,7 @@ class _Writer:
         return place
 
     def _left(self, node: Node, place: int, cuts: list[frozenset[int]]) -> int:
-        """A left child that is written, behind a memo where its parent is asked more than once."""
+        """Write a left child, behind a memo where its parent is asked more than once."""
         asked_often, cut = cuts
         return (
             self._memo(place, node.scope, cut) if asked_often and is_worth_a_memo(node) else place
@@ -297,7 +297,7 @@ class _Writer:
         return self._record(*BlockRecord(BLOCK, *self._scope(node_scope), place, below, dense))
 
     def _below(self, base: Node, external: Sequence[int]) -> int:
-        """What lies below a block, which asks for it cell by cell of its outer variables."""
+        """Write the base of a block, asked once per cell of the block's external variables."""
         above = self._cut
         self._cut = (above | frozenset(external)) & base.scope
         place = self._left(base, self.node(base), [above, self._cut])

@@ -44,7 +44,7 @@ class NotCompilable(TypeError):
 
 
 def is_tabular(node: Node) -> bool:
-    """Whether a subtree is nothing but tables: a block."""
+    """Whether a subtree consists of tables only and so is a block."""
     return all(is_table_part(part) for part in walk(node))
 
 
@@ -66,14 +66,14 @@ PARTS: ByKind[bool] = ByKind(
 
 @dataclass(frozen=True)
 class Block:
-    """The tables of a block; variables are numbered by their place in ``variables``.
+    """The tables of a block; variables are numbered by their position in ``variables``.
 
     Arguments:
         variables: External ones first, then parents before children.
         external: The variables of the base that some table is conditioned on.
-        parents: Per variable its parents, by their places.
+        parents: The parents of every variable, as positions in ``variables``.
         parts: Per variable that is not external its leaf or table.
-        base: What lies below the tables and is not tables itself, if anything.
+        base: The node below the tables that is no table itself, if there is one.
     """
 
     variables: tuple[int, ...]
@@ -83,12 +83,12 @@ class Block:
     base: Node | None
 
     def order(self, sizes: np.ndarray) -> list[int]:
-        """The places of the variables in the order in which they are summed out."""
+        """The elimination order, as positions in ``variables``."""
         return elimination_order(self.parents, [int(sizes[v]) for v in self.variables])[0]
 
 
 def gather_block(node: Factorize | Product) -> Block:
-    """The longest chain of tables from a node down, or all of a product of tables."""
+    """The longest chain of tables from a node down, or all tables of a product."""
     tables: list[TableSplit] = []
     leaves: list[UniLeaf] = []
     base = _collect(node, tables, leaves)
@@ -103,7 +103,7 @@ def gather_block(node: Factorize | Product) -> Block:
 
 
 def _collect(node: Node, tables: list[TableSplit], leaves: list[UniLeaf]) -> Node | None:
-    """Gather a chain's tables; returns what is below it and not tabular."""
+    """Collect the tables of a chain; returns the nodes below it that are not tabular."""
     while (table := table_of(node)) is not None:
         tables.append(table)
         node = node.children[0]
@@ -134,7 +134,7 @@ def _local_order(
 
 
 def write_block(pool: PoolWriter, block: Block) -> int:
-    """The record that :mod:`fspn.engine.elimination` reads; returns its place."""
+    """Write the record that :mod:`fspn.engine.elimination` reads; returns its offset."""
     places = {v: i for i, v in enumerate(block.variables)}
     records = [_record(pool, v, pool.sizes[v], 0) for v in block.external]
     records += [_variable(pool, part, places) for part in block.parts]
@@ -158,12 +158,12 @@ def _variable(pool: PoolWriter, part: TableSplit | UniLeaf, places: dict[int, in
 
 
 def _record(pool: PoolWriter, variable: int, n_codes: int, base: int) -> int:
-    """A variable without parents."""
+    """The record of a variable without parents."""
     return pool.record(*open_ended(VariableRecord, variable, n_codes, base, 0, 0, rest=()))
 
 
 def last_level(pool: PoolWriter, tables: int, place: int) -> int:
-    """The record of the last level of a variable, by its place in a block that was written."""
+    """The record of the last level of a variable, by its position in a block that was written."""
     var = pool.entry(tables + TABLES.first_variable + place)
     n_parents, n_levels = (
         pool.entry(var + field) for field in (VARIABLE.n_parents, VARIABLE.n_levels)

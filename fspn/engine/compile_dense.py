@@ -10,15 +10,15 @@ from fspn.engine.compile_block import Block, last_level
 from fspn.engine.factor_kernels import MAX_VARIABLES
 from fspn.engine.orders import sparse_order
 from fspn.engine.pools import PoolWriter
-from fspn.engine.presum import Shortener, ShortTable
+from fspn.engine.presum import PresummedTable, Presummer
 from fspn.engine.program import (
-    WAY_SIZE,
-    WAYS,
+    PRESUM_SIZE,
+    PRESUMS,
     DenseRecord,
     DenseTableRecord,
     DenseVariableRecord,
     DimensionRecord,
-    WayRecord,
+    PresumRecord,
     open_ended,
 )
 from fspn.model.cpt.backoff import BackoffTable
@@ -35,28 +35,28 @@ SPARSER = 8
 NO_LEVELS = (-1, -1, -1)
 
 # Presummed tables may take this many cells, or as many as the tables that they are made of.
-MAX_SHORTER = 1 << 19
+MAX_PRESUMMED = 1 << 19
 
 
 def fits_dense(pool: PoolWriter, block: Block) -> bool:
-    """Whether a block is nothing but tables that are small enough to be written out."""
+    """Whether a block consists of tables that are all small enough to be written out."""
     if block.base is not None or len(block.variables) > MAX_VARIABLES:
         return False
     cells = [_cells(part) for part in block.parts]
-    return max(cells) <= MAX_TABLE and pool.n_dense - pool.n_shorter + sum(cells) <= MAX_DENSE
+    return max(cells) <= MAX_TABLE and pool.n_dense - pool.n_presummed + sum(cells) <= MAX_DENSE
 
 
 def write_dense_block(pool: PoolWriter, block: Block, record: int) -> int:
-    """What :mod:`fspn.engine.dense_kernels` reads; ``record`` is that of the sparse tables."""
+    """Write a block for :mod:`fspn.engine.dense_kernels`; ``record`` has its sparse tables."""
     return _DenseWriter(pool, block, record).write()
 
 
 class _DenseWriter:
-    """Numbers the variables twice: by rank, in the order in which they are summed out, and by turn.
+    """Numbers the variables twice: by rank, the elimination order, and by visit.
 
-    By turn children come before parents, so that a parent's table is looked at when all that may
-    want to sum it out had their chance. Variables without children have the first ranks, and so the
-    largest strides: an event fixes them more often than not, and what is left lies side by side.
+    Visits go from children to parents, so that a parent's table is visited after all tables that
+    may have it presummed. Variables without children have the first ranks, and so the largest
+    strides: an event usually fixes them, and the cells that are left are contiguous.
     """
 
     def __init__(self, pool: PoolWriter, block: Block, record: int) -> None:
@@ -66,8 +66,8 @@ class _DenseWriter:
             for place, (parents, part) in enumerate(zip(block.parents, block.parts, strict=True))
         ]
         own = sum(cells.size for _, cells in tables)
-        self._shortener = Shortener(tables, max(MAX_SHORTER, own) - pool.n_shorter)
-        order = sorted(self._order(), key=lambda v: len(self._shortener.children[v]) > 0)
+        self._presummer = Presummer(tables, max(MAX_PRESUMMED, own) - pool.n_presummed)
+        order = sorted(self._order(), key=lambda v: len(self._presummer.children[v]) > 0)
         self._rank = {place: rank for rank, place in enumerate(order)}
 
     def _order(self) -> list[int]:
@@ -82,32 +82,32 @@ class _DenseWriter:
         entries: list[int] = []
         for place in reversed(range(len(self._rank))):
             v = self._block.variables[place]
-            above = self._turns(self._shortener.ancestors[place])
+            above = self._visit_bits(self._presummer.ancestors[place])
             last = int(self._pool.sizes[v]) - 1
             entries += DenseVariableRecord(v, last, self._rank[place], above, self._tables(place))
         return self._pool.record(*open_ended(DenseRecord, len(self._rank), rest=entries))
 
-    def _turns(self, places: Iterable[int]) -> int:
-        """Tables as bits."""
+    def _visit_bits(self, places: Iterable[int]) -> int:
+        """Tables as bits, numbered by visit."""
         return sum(1 << (len(self._rank) - 1 - place) for place in places)
 
     def _tables(self, place: int) -> int:
-        """All of a variable's tables, those first that others lead to; returns its own."""
+        """Write a variable's tables, each after those it leads on to; returns its own."""
         written: dict[frozenset[int], int] = {}
-        for table in reversed(self._shortener.tables_of(place)):
-            ways = [
+        for table in reversed(self._presummer.tables_of(place)):
+            presums = [
                 entry
-                for parent, shorter in table.ways
-                for entry in WayRecord(
+                for parent, presummed in table.presums
+                for entry in PresumRecord(
                     1 << self._rank[parent],
-                    self._turns(self._shortener.children[parent]),
-                    written[shorter.merged],
+                    self._visit_bits(self._presummer.children[parent]),
+                    written[presummed.merged],
                 )
             ]
-            ways += [0] * (WAY_SIZE * WAYS - len(ways))
+            presums += [0] * (PRESUM_SIZE * PRESUMS - len(presums))
             levels = self._levels(place) if not table.merged else NO_LEVELS
-            written[table.merged] = self._table(table, ways, levels)
-            self._pool.n_shorter += table.cells.size if table.merged else 0
+            written[table.merged] = self._table(table, presums, levels)
+            self._pool.n_presummed += table.cells.size if table.merged else 0
         return written[frozenset()]
 
     def _levels(self, place: int) -> tuple[int, int, int]:
@@ -118,11 +118,14 @@ class _DenseWriter:
         cells = np.asarray(part.cpt.base)
         if isinstance(part.cpt, BackoffTable) and len(part.cpt.levels) > 1:
             cells = dense_table(BackoffTable(part.cpt.base, part.cpt.levels[:-1]))
-        below = ShortTable((*self._block.parents[place][: cells.ndim - 1], place), cells)
+        below = PresummedTable((*self._block.parents[place][: cells.ndim - 1], place), cells)
         level = last_level(self._pool, self._record, place)
-        return level, self._table(below, [0] * (WAY_SIZE * WAYS), NO_LEVELS), self._rank[place]
+        table = self._table(below, [0] * (PRESUM_SIZE * PRESUMS), NO_LEVELS)
+        return level, table, self._rank[place]
 
-    def _table(self, table: ShortTable, ways: list[int], levels: tuple[int, int, int]) -> int:
+    def _table(
+        self, table: PresummedTable, presums: list[int], levels: tuple[int, int, int]
+    ) -> int:
         """One table with its dimensions by rank, the last one fastest."""
         sizes = table.cells.shape[:-1]
         keys = [*(int(np.prod(sizes[i + 1 :])) for i in range(len(sizes))), 0]
@@ -138,8 +141,8 @@ class _DenseWriter:
             )
         ]
         start, bits = self._pool.dense_at(cells), sum(1 << rank for rank in ranks)
-        head = (start, len(ranks), bits, self._turns(table.merged), *levels)
-        return self._pool.record(*open_ended(DenseTableRecord, *head, rest=(*ways, *dims)))
+        head = (start, len(ranks), bits, self._visit_bits(table.merged), *levels)
+        return self._pool.record(*open_ended(DenseTableRecord, *head, rest=(*presums, *dims)))
 
 
 def _cells(part: UniLeaf | TableSplit) -> int:
@@ -153,7 +156,7 @@ def _written(part: UniLeaf | TableSplit) -> np.ndarray:
 
 
 def is_sparse(part: UniLeaf | TableSplit) -> bool:
-    """Whether a sum over the entries of the last level is far shorter than one over all cells."""
+    """Whether the last level has far fewer entries than the table has cells."""
     cells = _cells(part)
     if isinstance(part, UniLeaf) or cells <= MIN_SPARSE:
         return False

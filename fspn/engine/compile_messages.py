@@ -38,7 +38,7 @@ class NoMessages(Exception):
 
 
 def message_instructions(ints: Sequence[int], root: int, depth: int) -> list[int] | None:
-    """The way through a model with tables over a base; None where there is none, or other nodes.
+    """The instructions for a model of tables over a base; None where it has other nodes.
 
     Arguments:
         ints: The records.

@@ -35,7 +35,7 @@ class NoInstructions(Exception):
 def instructions(
     ints: Sequence[int], root: int, depth: int, sizes: Sequence[int]
 ) -> list[int] | None:
-    """The plan of a model, to be placed behind its records; None where it has no regions.
+    """The plan of a model, appended to its records; None where it has no regions.
 
     Arguments:
         ints: The records.
@@ -55,7 +55,7 @@ def instructions(
 
 
 def _packed(cut: Sequence[int], sizes: Sequence[int]) -> dict[int, to.SpanRecord]:
-    """The spans of the variables that regions cut, as many to a word as there is room for."""
+    """The bit spans of the variables that regions cut, packed into as few words as possible."""
     spans: dict[int, to.SpanRecord] = {}
     word, used = 0, 0
     for v in cut:
@@ -143,7 +143,7 @@ class _Instructions:
             self._factorize(node)
 
     def _projected(self, memo: int) -> None:
-        """Put the answer of the node behind a memo on the stack, one per question that differs."""
+        """Put the answers of the node behind a memo on the stack, one per distinct question."""
         self.code += to.ProjectInstruction(to.PROJECT, self._mask(self._scope(memo)))
         self.value(self.ints[memo + MEMO_NODE.child])
 
@@ -210,7 +210,7 @@ class _Instructions:
         return self.ints[scope : scope + self.ints[node + NODE.scope_length]]
 
     def _mask(self, variables: Sequence[int]) -> int:
-        """The place of the words that have the bits of some variables."""
+        """The offset of the mask that selects some variables."""
         words = [0] * self.n_words
         for v in variables:
             if v in self.spans:
@@ -222,15 +222,15 @@ class _Instructions:
         return self._masks[key]
 
     def _put(self, entries: Sequence[int]) -> int:
-        """Write something for instructions to point to; returns its place."""
+        """Write data that instructions refer to; returns its offset."""
         self._data += entries
         return self._base + len(self._data) - len(entries)
 
     def _jump(self, instruction: tuple[int, ...]) -> int:
-        """An instruction whose last entry is a place that is not known yet."""
+        """Write an instruction whose jump target is not known yet."""
         self.code += instruction
         return len(self.code) - 1
 
     def _land(self, target: int) -> None:
-        """Jumps are counted from the first instruction."""
+        """Set the target of a jump to here, counted from the first instruction."""
         self.code[target] = len(self.code)

@@ -1,10 +1,10 @@
 r"""Contexts: the distinct sub-events of one event that reach a node.
 
 A sub-event is a few words, the packed ranges of the variables that regions cut
-(:mod:`fspn.engine.region_program`). Those that a node has nothing to do with are cleared as far as
-they differ, so that equal questions are equal words; a hash table at the end of the arena, which
-lasts for one function, tells them apart. What a context looks like from a smaller scope is made
-once and kept with it: the nodes below a sum node ask for the same projections again and again.
+(:mod:`fspn.engine.region_program`). Ranges outside a node's scope are cleared, so that equal
+questions are equal words; a temporary hash table at the end of the arena finds the distinct ones.
+The projection of a context to a smaller scope is computed once and kept with it, because the nodes
+below a sum node ask for the same projections repeatedly.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs
@@ -27,13 +27,13 @@ from fspn.engine.region_program import (
 
 @kernel()
 def differs_of(context, n_words):
-    """Where the words stand that say in which bits a context says anything."""
+    """The offset of the bits in which any sub-event of a context is constrained."""
     return context + CONTEXT.varies + n_words
 
 
 @kernel()
 def rows_of(context, n_words):
-    """Where the sub-events of a context stand."""
+    """The offset of the sub-events of a context."""
     return context + CONTEXT.varies + 2 * n_words
 
 
@@ -60,9 +60,9 @@ def meets(words, mask, n_words, arena, ints):
 
 @kernel()
 def whole_event(plan, ints, lo, hi, arena, free):
-    """The context of the event itself at the beginning of the arena; returns the arena's top.
+    """Write the context of the event itself at the start of the arena; returns the arena's top.
 
-    ``free`` is the packed event that says nothing.
+    ``free`` is the packed event that constrains nothing.
     """
     n_words = ints[plan + PLAN.n_words]
     _begin(0, n_words, arena)
@@ -81,7 +81,7 @@ def whole_event(plan, ints, lo, hi, arena, free):
 
 @kernel()
 def _begin(context, n_words, arena):
-    """An empty context that nothing is known about."""
+    """Initialise an empty context."""
     arena[context + CONTEXT.size] = 0
     arena[context + CONTEXT.projections] = arena[context + CONTEXT.next] = -1
     for i in range(2 * n_words):
@@ -90,7 +90,7 @@ def _begin(context, n_words, arena):
 
 @kernel()
 def _find(arena, row, first, n_words, count, low, high, table, mask):
-    """The number of a row among ``count`` others from ``first`` on, which is the next if it is new.
+    """The number of an equal row among ``count`` rows from ``first`` on; ``count`` if it is new.
 
     Only the words from ``low`` to ``high`` can differ.
     """
@@ -113,7 +113,7 @@ def _find(arena, row, first, n_words, count, low, high, table, mask):
 
 @kernel()
 def _table(arena, top, most):
-    """A hash table for so many rows at the end of the arena: (place, mask), or (-1, 0)."""
+    """A hash table for ``most`` rows at the end of the arena: (offset, mask), or (-1, 0)."""
     size = 16
     while size < 2 * most:
         size *= 2
@@ -127,7 +127,7 @@ def _table(arena, top, most):
 
 @kernel()
 def _near(word):
-    """The place of the lowest bit of a word, and the mask of all bits up to its highest one."""
+    """The position of the lowest bit of a word, and the mask from there to its highest bit."""
     shift, rest = 0, word
     while rest != 0 and rest & 1 == 0:
         rest >>= 1
@@ -140,11 +140,11 @@ def _near(word):
 
 @kernel()
 def project(mask, ints, n_words, context, top, arena, links, n_links):
-    """What a context looks like from the scope of a mask.
+    """The projection of a context to the variables of a mask.
 
     Returns (that context, top of the arena, top of the links); the context itself where all that
-    varies is in the scope, -1 where there is no room. Its links say which of its sub-events each
-    one of the context became.
+    varies is in the mask, -1 where a buffer is full. Its links map every sub-event of the context
+    to its projection.
     """
     if top + CONTEXT.varies + 2 * n_words > len(arena):
         return -1, top, n_links
@@ -205,13 +205,14 @@ def project(mask, ints, n_words, context, top, arena, links, n_links):
 
 
 @kernel()
-def meet(code, n_boxes, ints, n_words, context, seen, top, arena, links, n_links, free):
-    """The context of a factorize node's left child, and its pairs (sub-event, left one) by region.
+def meet(code, n_boxes, n_words, ints, buffers, context, seen, top, n_links):
+    """The context of a factorize node's left child, and per region its pairs of sub-events.
 
-    The links hold per region where its pairs begin, then the pairs. ``seen`` is the context as the
-    regions see it, ``free`` the packed event that says nothing. Returns the new tops of arena and
-    links, the first -1 where there is no room.
+    A pair is a sub-event of the context and the one it becomes inside the region. The links hold
+    the start of every region's pairs, then the pairs. ``seen`` is the context as the
+    regions see it. Returns the new tops of arena and links, the first -1 where one of them is full.
     """
+    arena, links, free = buffers.arena, buffers.links, buffers.free
     n, n_seen = arena[context + CONTEXT.size], arena[seen + CONTEXT.size]
     starts, flags = n_links, n_links + n_boxes + 1
     begin = flags + n_seen
@@ -255,7 +256,7 @@ def meet(code, n_boxes, ints, n_words, context, seen, top, arena, links, n_links
 
 @kernel()
 def _merge(context, n_words, arena, links, pairs):
-    """Keep each distinct row of a new context once, and renumber the pairs; False: no room."""
+    """Keep each distinct row of a new context once, and renumber the pairs; False: buffer full."""
     n, first = arena[context + CONTEXT.size], rows_of(context, n_words)
     table, slots = _table(arena, first + n_words * n, n)
     if table < 0:
@@ -275,7 +276,7 @@ def _merge(context, n_words, arena, links, pairs):
 
 @kernel()
 def _fits(side, n_sides, ints, row, arena):
-    """Whether a sub-event meets a box."""
+    """Whether a sub-event intersects a box."""
     for _ in range(n_sides):
         word, shift = arena[row + ints[side + PACKED_SIDE.word]], ints[side + PACKED_SIDE.shift]
         bits = ints[side + PACKED_SIDE.bits]
@@ -289,7 +290,7 @@ def _fits(side, n_sides, ints, row, arena):
 
 @kernel()
 def _cut(side, n_sides, ints, row, arena):
-    """Cut a sub-event to a box that it meets."""
+    """Intersect a sub-event with a box."""
     for _ in range(n_sides):
         word, shift = row + ints[side + PACKED_SIDE.word], ints[side + PACKED_SIDE.shift]
         bits = ints[side + PACKED_SIDE.bits]
@@ -302,7 +303,7 @@ def _cut(side, n_sides, ints, row, arena):
 
 @kernel()
 def _compare(context, n_words, arena, free):
-    """In which bits the sub-events of a context differ, from each other and from a free event."""
+    """Record in which bits sub-events differ from each other and from the free event."""
     varies, differs = context + CONTEXT.varies, differs_of(context, n_words)
     first = rows_of(context, n_words)
     for e in range(arena[context + CONTEXT.size]):

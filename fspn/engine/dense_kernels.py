@@ -1,12 +1,11 @@
 r"""Exact sums on a block of small tables, each of them written out cell by cell.
 
-The general way (:mod:`fspn.engine.elimination`) reads tables sparsely and can stop at kept
+The general elimination (:mod:`fspn.engine.elimination`) reads tables sparsely and can keep
 variables; its bookkeeping costs more than the arithmetic where tables are small. Here a table is a
-piece of the buffer with one stride per variable, so that a known variable moves its start, an open
-one is a loop, and nothing is copied. In every table and message the variable that is summed out
-last lies fastest: the innermost loop runs over consecutive numbers. What lies above the variables
-of an event, and is none of its business, is not summed at all where a presummed table is at hand
-(:mod:`fspn.engine.presum`).
+slice of the buffer with one stride per variable: a known variable moves its offset, an open one is
+a loop, and nothing is copied. In every table and message the variable that is summed out last has
+stride 1, so that the innermost loop runs over consecutive numbers. Ancestors that the event does
+not constrain are not summed at all where a presummed table (:mod:`fspn.engine.presum`) has done so.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs
@@ -19,8 +18,8 @@ import numpy as np
 
 from fspn.engine.factor_kernels import (
     AT,
+    AT_CELL,
     BITS,
-    COUNT,
     DIM,
     EXTENT,
     HEAD,
@@ -48,13 +47,13 @@ from fspn.engine.program import (
     DENSE_TABLE,
     DENSE_VARIABLE,
     DENSE_VARIABLE_SIZE,
-    WAY,
-    WAY_SIZE,
+    PRESUM,
+    PRESUM_SIZE,
 )
-from fspn.engine.vector_kernels import lowest_bit, short
+from fspn.engine.vector_kernels import lowest_bit, no_unroll
 
-# Variables are numbered by rank, the order in which they are summed out, and tables by turn: those
-# of children before those of their parents (:mod:`fspn.engine.program`).
+# Variables are numbered by rank, their position in the elimination order, and tables by visit:
+# those of children before those of their parents (:mod:`fspn.engine.program`).
 
 # From so many products, and codes of the variable, on it pays to sum a table over its entries.
 MIN_PRODUCTS, MIN_EXTENT = 1 << 14, 8
@@ -62,21 +61,21 @@ MIN_PRODUCTS, MIN_EXTENT = 1 << 14, 8
 MAX_CELLS = 1 << 40
 
 # The logarithm of 1e-200: an answer above it needs no care for numbers that become 0.
-LEAST = -460.0
+SAFE_LOG = -460.0
 
 
 @kernel(forceinline=True)
 def _read_event(ints, block, lo, hi, w, B):
     """The event on the block's variables.
 
-    Returns the tables that matter as bits, or -1 if nothing is possible; the variables of which
-    nothing is said, and those with several codes, as bits; and whether there are weights.
+    Returns the relevant tables as bits, or -1 if the event is impossible; the unconstrained
+    variables, and those with several codes, as bits; and whether there are weights.
     """
     needed, free, is_open, negative = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     place = np.int64(-1)
     var = block + DENSE.first_variable
     for _ in range(ints[block + DENSE.n_variables]):
-        short()
+        no_unroll()
         v = np.uintp(ints[np.uintp(var + DENSE_VARIABLE.variable)])
         r = ints[np.uintp(var + DENSE_VARIABLE.rank)]
         span = hi[v] - lo[v]
@@ -93,25 +92,26 @@ def _read_event(ints, block, lo, hi, w, B):
 
 
 @kernel(forceinline=True)
-def _may_go(ints, way, needed, free):
-    """Whether the parent of a way on is free and no table to come mentions it.
+def _may_presum(ints, presum, needed, free):
+    """Whether a parent may be summed out beforehand: it is free, and no table to come mentions it.
 
-    What the tables before this one mention is not free any more.
+    A variable that a table before this one mentions is no longer free.
     """
-    is_free = ints[np.uintp(way + WAY.parent)] & free != 0
-    return is_free & (ints[np.uintp(way + WAY.children)] & needed == 0)
+    is_free = ints[np.uintp(presum + PRESUM.parent)] & free != 0
+    return is_free & (ints[np.uintp(presum + PRESUM.children)] & needed == 0)
 
 
 @kernel(forceinline=True)
-def _shorten(ints, table, needed, free):
-    """The table without parents that may go; returns it and the tables that are still needed."""
+def _presum(ints, table, needed, free):
+    """The table with as many parents presummed as may be, and the tables that are still needed."""
     while True:
-        short()
-        one, other = table + DENSE_TABLE.first_way, table + DENSE_TABLE.first_way + WAY_SIZE
-        first = _may_go(ints, one, needed, free)
-        if not (first | _may_go(ints, other, needed, free)):
+        no_unroll()
+        one = table + DENSE_TABLE.first_presum
+        other = one + PRESUM_SIZE
+        first = _may_presum(ints, one, needed, free)
+        if not (first | _may_presum(ints, other, needed, free)):
             return table, needed
-        table = ints[np.uintp((one if first else other) + WAY.shorter)]
+        table = ints[np.uintp((one if first else other) + PRESUM.presummed)]
         needed &= ~ints[np.uintp(table + DENSE_TABLE.merged)]
 
 
@@ -125,7 +125,7 @@ def _weigh(B, G, f, r, place, weights, buffer, top):
 
 @kernel(forceinline=True)
 def _wait(B, G, f, r, waiting):
-    """Put factor f on the list of those that wait for variable r; returns what is waited for."""
+    """Put factor f into the bucket of variable r; returns the variables with a bucket."""
     # No branch: the first of a list is linked to -1, whatever its head was.
     G[np.uintp(f), LINK] = B[HEAD, np.uintp(r)] | (((waiting >> r) & 1) - 1)
     B[HEAD, np.uintp(r)] = f
@@ -134,12 +134,12 @@ def _wait(B, G, f, r, waiting):
 
 @kernel(forceinline=True)
 def _gather(state, r):
-    """The factors that wait for variable r as columns of P; returns (how many, their bits)."""
+    """The factors in the bucket of variable r as columns of P; returns (number, their bits)."""
     B, G, P = state.variables, state.factors, state.terms
     n, bits = 0, np.int64(0)
     f = B[HEAD, r]
     while f >= 0:
-        short()
+        no_unroll()
         P[FACTOR, n], P[PLACE, n], P[DOWN, n] = f, G[f, AT], G[f, STRIDE + r]
         bits |= G[f, BITS]
         n += 1
@@ -152,13 +152,13 @@ def _shape(B, G, f, bits):
     """Dimensions and strides of result f; returns (number of dimensions, cells)."""
     n = 0
     while bits != 0:
-        short()
-        B[DIM, n], B[COUNT, n] = lowest_bit(bits), 0
+        no_unroll()
+        B[DIM, n], B[AT_CELL, n] = lowest_bit(bits), 0
         bits &= bits - 1
         n += 1
     cells = 1
     for place in range(n - 1, -1, -1):
-        short()
+        no_unroll()
         d = B[DIM, place]
         G[np.uintp(f), np.uintp(STRIDE + d)] = cells
         cells = min(cells * B[EXTENT, np.uintp(d)], MAX_CELLS)
@@ -176,11 +176,11 @@ def _swap(P, i, j):
 def _lines_first(G, P, n, h, outer):
     """Put the factors over the innermost dimension h in front; returns how many they are.
 
-    The first of all is one that moves from line to line of the result, if there is one.
+    The very first is one that changes from line to line of the result, if there is one.
     """
     n_lines = 0
     for i in range(n):
-        short()
+        no_unroll()
         f = np.uintp(P[FACTOR, i])
         bits = G[f, BITS]
         if (bits >> h) & 1:
@@ -197,41 +197,41 @@ def _lines_first(G, P, n, h, outer):
 def _step_across(G, P, n, d):
     """How far each factor moves from line to line, along dimension d."""
     for i in range(n):
-        short()
+        no_unroll()
         f = P[FACTOR, i]
         P[ACROSS, i] = G[f, STRIDE + d] if (G[f, BITS] >> d) & 1 else 0
 
 
 @kernel(forceinline=True)
 def _next_sheet(state, n, n_dims):
-    """All lines along one dimension are done: back along it, and on along the others."""
+    """Advance to the next sheet: all lines along one dimension are done."""
     B, G, P = state.variables, state.factors, state.terms
     for place in range(n_dims - 2, -1, -1):
-        short()
+        no_unroll()
         d = B[DIM, place]
-        B[COUNT, place] += 1
-        back = place == n_dims - 2 or B[COUNT, place] == B[EXTENT, d]
+        B[AT_CELL, place] += 1
+        back = place == n_dims - 2 or B[AT_CELL, place] == B[EXTENT, d]
         steps = 1
         if place == n_dims - 2:
             steps = -B[EXTENT, d]
         elif back:
             steps = 1 - B[EXTENT, d]
         for i in range(n):
-            short()
+            no_unroll()
             f = P[FACTOR, i]
             if (G[f, BITS] >> d) & 1:
                 P[PLACE, i] += steps * G[f, STRIDE + d]
         if not back:
             return
-        B[COUNT, place] = 0
+        B[AT_CELL, place] = 0
 
 
 @kernel(forceinline=True)
 def _changing(G, P, first, n, outer):
-    """Whether one of the factors first .. n - 1 moves from line to line of the result."""
+    """Whether one of the factors first .. n - 1 changes from line to line of the result."""
     bits = np.int64(0)
     for i in range(first, n):
-        short()
+        no_unroll()
         bits |= G[P[FACTOR, i], BITS]
     return bits & outer != 0
 
@@ -240,7 +240,7 @@ def _changing(G, P, first, n, outer):
 def _sum_out(state, n, n_dims, r, start, cells, buffer):
     """Sum variable r out of the gathered factors.
 
-    Behind the result there is room for a matrix and a vector, each with a few numbers to spare.
+    Behind the result there is scratch space for a matrix and a vector, with some padding.
     """
     B, G, P = state.variables, state.factors, state.terms
     extent = B[EXTENT, r]
@@ -249,7 +249,7 @@ def _sum_out(state, n, n_dims, r, start, cells, buffer):
         return
     h, outer = B[DIM, n_dims - 1], np.int64(0)
     for place in range(n_dims - 1):
-        short()
+        no_unroll()
         outer |= np.int64(1) << B[DIM, place]
     n_lines, length, end = _lines_first(G, P, n, h, outer), B[EXTENT, h], start + cells
     free, matrix = end + 8, end + 16 + extent
@@ -267,7 +267,7 @@ def _sum_out(state, n, n_dims, r, start, cells, buffer):
         _step_across(G, P, n, B[DIM, n_dims - 2])
         n_sheet = B[EXTENT, B[DIM, n_dims - 2]]
     for line in range(start, end, length):
-        short()
+        no_unroll()
         if n == n_lines + 1:
             b, step = P[PLACE, n_lines], P[DOWN, n_lines]
         if n_lines == 1:
@@ -280,7 +280,7 @@ def _sum_out(state, n, n_dims, r, start, cells, buffer):
             line_of_two(P, n, b, step, extent, line, length, buffer)
         if n_dims > 1:
             for i in range(n):
-                short()
+                no_unroll()
                 P[PLACE, i] += P[ACROSS, i]
             n_sheet -= 1
             if n_sheet == 0 and n_dims > 2:
@@ -304,21 +304,21 @@ def _scale_up(buffer, start, cells):
 
 @kernel(forceinline=True)
 def _open_tables(ints, block, needed, free, is_open, weighted, event, state, buffer, top):
-    """All tables that matter as factors.
+    """Open all relevant tables as factors.
 
-    Returns (log of those that are a number, but for a last factor, and that factor; how many
-    factors, the variables that they wait for as bits; where the buffer is free, or minus the room
-    that it takes).
+    Returns (logarithm of the tables that are a single number, except for a last factor, and that
+    factor; the number of factors, the variables with a bucket as bits; the top of the buffer, or
+    minus the size that is needed).
     """
     B, G = state.variables, state.factors
     lo, w, weights = event.lower, event.places, event.weights
     scale, product, f, waiting = 0.0, 1.0, np.int64(0), np.int64(0)
     none = np.int64(1) << ints[block + DENSE.n_variables]
     while needed != 0:
-        turn = lowest_bit(needed)
+        visit = lowest_bit(needed)
         needed &= needed - 1
-        var = block + DENSE.first_variable + DENSE_VARIABLE_SIZE * turn
-        table, needed = _shorten(ints, ints[np.uintp(var + DENSE_VARIABLE.table)], needed, free)
+        var = block + DENSE.first_variable + DENSE_VARIABLE_SIZE * visit
+        table, needed = _presum(ints, ints[np.uintp(var + DENSE_VARIABLE.table)], needed, free)
         at, bits = open_table(ints, table, lo, is_open, G, f)
         # What is open here stays. A variable of one code may go all the same: there is no sum.
         free &= ~bits
@@ -351,7 +351,7 @@ def _open_tables(ints, block, needed, free, is_open, weighted, event, state, buf
 
 @kernel(forceinline=True)
 def _sum_all(pools, lo, is_open, state, f, waiting, buffer, top, scale, product, careful):
-    """Sum out all variables that factors wait for; returns as :func:`sum_block`."""
+    """Sum out all variables that have a bucket; returns as :func:`sum_block`."""
     B, G, P = state.variables, state.factors, state.terms
     while waiting != 0:
         r = lowest_bit(waiting)
@@ -402,9 +402,8 @@ def _sum_all(pools, lo, is_open, state, f, waiting, buffer, top, scale, product,
 def sum_block(pools, block, event, state, buffer, top):
     """The log-probability of an event on a dense block; a second value > 0 asks for more buffer.
 
-    First without a look at how small the messages become. What is lost where numbers below 1e-308
-    become 0 can only matter if the answer is next to nothing too; it is then computed again, with
-    messages scaled up.
+    First without scaling. Underflow below 1e-308 can only matter if the answer is tiny too; it is
+    then computed again, with scaled messages.
     """
     ints, B = pools.ints, state.variables
     lo, hi, w = event.lower, event.upper, event.places
@@ -424,6 +423,6 @@ def sum_block(pools, block, event, state, buffer, top):
         value, need = _sum_all(
             pools, lo, is_open, state, f, waiting, buffer, at, scale, product, careful
         )
-        if careful or value > LEAST or need > 0:
+        if careful or value > SAFE_LOG or need > 0:
             return value, need
         careful = True

@@ -31,13 +31,13 @@ from fspn.engine.kernels import (
     WEIGHT,
     count_cells,
     follow_factor,
-    hang,
-    hang_weights,
     insert,
     kernel,
     loop_over,
     next_line,
     open_dims,
+    put_in_bucket,
+    put_weights_in_bucket,
     read_event,
 )
 from fspn.engine.program import PARENT_SIZE, TABLES, VARIABLE
@@ -67,7 +67,7 @@ def _write(pools, state, block, i, n_factors, buffer, top):
     if top > len(buffer):
         return -top
     write_table(pools, state, i, var, dims, n, start, buffer)
-    hang(V, F, ints[block + TABLES.n_variables], n_factors, start, dims, n)
+    put_in_bucket(V, F, ints[block + TABLES.n_variables], n_factors, start, dims, n)
     return top
 
 
@@ -75,8 +75,8 @@ def _write(pools, state, block, i, n_factors, buffer, top):
 def _place_tables(pools, state, block, weights, buffer, top):
     """Hang every table that matters under the variable that is summed out first.
 
-    Tables without open variables are numbers. Returns (log of their product, number of dense
-    factors, new top).
+    Tables without open variables are single numbers. Returns (logarithm of their product, number of
+    dense factors, new top).
     """
     ints = pools.ints
     V, F = state.variables, state.factors
@@ -90,7 +90,7 @@ def _place_tables(pools, state, block, weights, buffer, top):
             if V[HIGH, i] == V[LOW, i]:
                 product *= weights[V[WEIGHT, i] + V[LOW, i]]
             else:
-                top = hang_weights(V, F, k, i, n_factors, weights, buffer, top)
+                top = put_weights_in_bucket(V, F, k, i, n_factors, weights, buffer, top)
                 if top < 0:
                     return 0.0, 0, top
                 n_factors += 1
@@ -121,9 +121,9 @@ def _place_tables(pools, state, block, weights, buffer, top):
 
 @kernel()
 def _driver(ints, V, F, block, v):
-    """The table to read sparsely: v's own if it waits, else the one with most open variables.
+    """The table to read sparsely: v's own if it is in the bucket, else the widest one.
 
-    Tables of a variable with a known value are better written out.
+    Tables of a variable with a known value are faster written out.
     """
     dims = len(F) - OTHERS
     best, most = -1, 0
@@ -141,7 +141,7 @@ def _driver(ints, V, F, block, v):
 
 @kernel()
 def _write_others(pools, state, block, v, driver, n_factors, buffer, top):
-    """All tables that wait for v, except one, as dense factors; (number of factors, new top)."""
+    """All tables in v's bucket but one as dense factors; (number of factors, new top)."""
     V = state.variables
     i = V[WAITING, v]
     while i >= 0 and top >= 0:
@@ -154,7 +154,7 @@ def _write_others(pools, state, block, v, driver, n_factors, buffer, top):
 
 @kernel()
 def _only_parents(ints, V, F, v, var):
-    """Whether all factors that wait for v speak of the driver's parents alone."""
+    """Whether all factors in v's bucket mention the driver's parents only."""
     f = V[FACTORS, v]
     while f >= 0:
         for d in range(F[f, DIMS]):
@@ -170,7 +170,7 @@ def _only_parents(ints, V, F, v, var):
 
 @kernel()
 def _sum_out(pools, state, block, v, n_factors, dims, buffer, top):
-    """Sum v out of everything that waits for it.
+    """Sum v out of everything in its bucket.
 
     Returns (start, number of dimensions, number of factors, new top).
     """
@@ -241,7 +241,7 @@ def _sum_out(pools, state, block, v, n_factors, dims, buffer, top):
 
 @kernel()
 def _count(F, head):
-    """How many factors a list holds."""
+    """The number of factors in a list."""
     n = 0
     while head >= 0:
         n += 1
@@ -281,7 +281,7 @@ def eliminate(pools, block, event, keep, state, buffer, top):
         if n == 0:
             scale += log(buffer[start])
         else:
-            hang(V, F, ints[block + TABLES.n_variables], n_factors, start, dims, n)
+            put_in_bucket(V, F, ints[block + TABLES.n_variables], n_factors, start, dims, n)
             n_factors += 1
     return _finish(state, k, scale, buffer, top)
 

@@ -29,8 +29,8 @@ _NO_EVENT, _FIRST_EVENT = np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int6
 class Engine:
     """Answers batches of events on a compiled model.
 
-    One batch at a time: the kernels work in buffers of the engine and let other threads run, so a
-    lock keeps a second caller waiting.
+    One batch at a time: the kernels release the GIL and work in buffers of the engine, so a lock
+    makes a second caller wait.
 
     Arguments:
         program: The compiled model.
@@ -40,7 +40,7 @@ class Engine:
 
     def __init__(self, program: Program, domain: Domain, n_threads: int = 1):
         self.program = program
-        self.takes_boxes = all(v.has_plain_line for v in domain.variables)
+        self.takes_boxes = all(v.codes_are_numbers for v in domain.variables)
         if self.takes_boxes:
             self.coding = coding([v.values for v in domain.variables])
         self.n_threads = max(1, min(n_threads, numba.config.NUMBA_NUM_THREADS))
@@ -53,14 +53,14 @@ class Engine:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the kernels are compiled; where they are not, that is under way."""
+        """Whether the kernels are compiled; if not, this starts their compilation."""
         if self._was_ready:
             return True
         self._was_ready = self._readiness.check()
         return self._was_ready
 
     def compile_kernels(self) -> None:
-        """Compile all that this engine may call, now."""
+        """Compile all kernels that this engine may call, and wait for it."""
         for kernel, arguments in self._calls():
             kernel(*arguments)
 
@@ -68,12 +68,12 @@ class Engine:
         """Every kernel that is called from outside, on no event."""
         p, m = self.program, len(self.program.sizes)
         no_codes, no_values, out = np.empty((0, m), dtype=np.int64), np.empty((0, m)), np.empty(0)
-        events = (p.root, *p.pools, no_codes, no_codes, no_codes, _NO_WEIGHTS, p.sizes, p.depth)
+        events = (p.root, *p.pools, no_codes, no_codes, no_codes, _NO_WEIGHTS, p.sizes, p.needs)
         if self.n_threads > 1:
             yield run_events_parallel, (*events, self._buffers, self._first, out)
         else:
             yield run_events, (*events, self._buffers[0], self._first, out)
-        head = (p.root, *p.pools, p.sizes, p.depth)
+        head = (p.root, *p.pools, p.sizes, p.needs)
         work = (self._buffers[0], self._first, out)
         if self.takes_boxes:
             yield codes_of_boxes, (no_values, no_values, *self.coding)
@@ -82,7 +82,7 @@ class Engine:
 
     @property
     def first(self) -> int:
-        """Where a workspace is free."""
+        """The offset in a buffer behind the dense tables."""
         return self._first
 
     @property
@@ -97,7 +97,7 @@ class Engine:
     def pack(self, events: Events) -> Packed:
         """Events as arrays: lower and upper codes, places of weights, weights.
 
-        Codes may be out of range; :meth:`run` cuts them.
+        Codes may be out of range; :meth:`run` clips them.
         """
         sizes = self.program.sizes
         one = events.n == 1
@@ -128,7 +128,7 @@ class Engine:
         out = np.empty(len(lower))
         with self._lock:
             while need := run_boxes(
-                p.root, *p.pools, p.sizes, p.depth,
+                p.root, *p.pools, p.sizes, p.needs,
                 lower, upper, *self.coding, self._buffers[0], self._first, out,
             ):  # fmt: skip
                 self.grow(int(need))
@@ -144,7 +144,7 @@ class Engine:
         with self._lock:
             while True:
                 need, impossible = run_conditionals(
-                    p.root, *p.pools, p.sizes, p.depth, pairs, n, self._buffers[0], self._first, out
+                    p.root, *p.pools, p.sizes, p.needs, pairs, n, self._buffers[0], self._first, out
                 )
                 if need == 0:
                     return out, impossible > 0
@@ -169,7 +169,7 @@ class Engine:
         several = self.n_threads > 1
         with self._lock:
             while need := (run_events_parallel if several else run_events)(
-                root, *p.pools, lower, upper, places, weights, p.sizes, p.depth,
+                root, *p.pools, lower, upper, places, weights, p.sizes, p.needs,
                 self._buffers if several else self._buffers[0], self._first, out,
             ):  # fmt: skip
                 self.grow(int(need))
@@ -220,7 +220,7 @@ def _is_run(values: np.ndarray) -> bool:
 
 
 def _tighten_one(weights: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """What :func:`_tighten` does, for one event: few calls, since each takes as long as a sum."""
+    """As :func:`_tighten`, for one event and in few numpy calls, which cost as much as a sum."""
     codes = weights[0].nonzero()[0]
     if not len(codes):
         lower[0], upper[0] = 1, 0
@@ -230,10 +230,10 @@ def _tighten_one(weights: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> n
 
 
 def _tighten(weights: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """The range of the codes with a positive weight; returns the events that are more than that.
+    """Shrink ranges to the codes of positive weight; returns which events still need weights.
 
-    Where all weights of the range are 1 they say nothing: a variable that an event leaves free
-    must not count as constrained, only because another event of the batch names it.
+    Weights that are all 1 on the range are redundant: a variable that an event leaves free must not
+    count as constrained only because another event of the batch names it.
     """
     positive = weights > 0
     some = positive.any(axis=1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from fspn.engine.kernels import compiled, kernel
 from fspn.engine.program import DENSE_TABLE, DIMENSION, DIMENSION_SIZE, FIRST_DIMENSION
-from fspn.engine.vector_kernels import short
+from fspn.engine.vector_kernels import no_unroll
 from fspn.engine.workspace import DenseState
 
 MAX_VARIABLES = 62
@@ -16,7 +16,7 @@ MAX_VARIABLES = 62
 # Rows of B = state.variables: per variable its number of codes, and the list of factors that wait
 # for it (one more column takes what waits for none); the dimensions of the result in the making,
 # and how far a loop over them has come.
-EXTENT, HEAD, DIM, COUNT = range(4)
+EXTENT, HEAD, DIM, AT_CELL = range(4)
 # A row of G = state.factors is a factor: the next one in its list, its place in the buffer, its
 # variables as bits, the record of the table that it is or -1, and its stride per variable. Columns
 # of P = state.terms are the factors of one step (:mod:`fspn.engine.line_kernels`).
@@ -50,7 +50,7 @@ def open_table(ints, table, lo, is_open, G, f):
     bits = ints[np.uintp(table + DENSE_TABLE.dims)] & is_open
     entry = table + FIRST_DIMENSION
     for _ in range(ints[np.uintp(table + DENSE_TABLE.n_dims)]):
-        short()
+        no_unroll()
         stride = ints[np.uintp(entry + DIMENSION.stride)]
         at += lo[np.uintp(ints[np.uintp(entry + DIMENSION.variable)])] * stride
         G[np.uintp(f), np.uintp(STRIDE + ints[np.uintp(entry + DIMENSION.rank)])] = stride

@@ -18,6 +18,7 @@ from fspn.engine.program import (
     FACTORIZE_NODE,
     JOINT,
     MEMO,
+    NEEDS,
     PRODUCT,
     PRODUCT_NODE,
     SIDE_SIZE,
@@ -57,7 +58,7 @@ MAX_PATIENT = 1 << 24
 
 @dataclass(frozen=True)
 class Part:
-    """A table over some variables, times e to the power of ``scale``."""
+    """A table over some variables, to be multiplied by ``exp(scale)``."""
 
     variables: tuple[int, ...]
     array: np.ndarray
@@ -74,7 +75,7 @@ def joint_part(engine: Engine, kept: frozenset[int], given: Packed) -> Part:
 
 
 class _Tables:
-    """Tables of the nodes of a compiled model; cells that the event rules out are zero."""
+    """Joint tables of the nodes of a compiled model; cells outside the event are zero."""
 
     def __init__(
         self,
@@ -90,7 +91,7 @@ class _Tables:
         self.known = known
 
     def at(self, node: int) -> Part:
-        """The table of a node; regions that leave the same of its event share it."""
+        """The table of a node, shared by regions that leave the same sub-event of its scope."""
         scope = self._scope(node)
         key = (node, self.event[0][0, scope].tobytes(), self.event[1][0, scope].tobytes())
         if key not in self.known:
@@ -112,7 +113,7 @@ class _Tables:
             lower, upper, places, weights = self.event
             answer = self.engine.run(lower, upper, places, weights, root=node)
             return Part((), np.ones(()), float(answer[0]))
-        ways = {
+        tables = {
             PRODUCT: self._product,
             SUM: self._sum,
             UNI_LEAF: self._uni_leaf,
@@ -124,7 +125,7 @@ class _Tables:
         if kind == BLOCK:
             alone = self._read(BlockRecord, node).base < 0
             return self._block(node, mine) if alone else self._enumerate(node, mine)
-        return ways[kind](node)
+        return tables[kind](node)
 
     def _children(self, first: int, n: int) -> list[Part]:
         return [self.at(int(child)) for child in self.program.pools.ints[first : first + n]]
@@ -153,7 +154,7 @@ class _Tables:
         return inside * (weights[place : place + len(codes)] if place >= 0 else 1.0)
 
     def _joint(self, node: int) -> Part:
-        """Rows of the sparse table gathered by their kept variables, plus the product term."""
+        """Rows of the sparse table summed by their kept variables, plus the product term."""
         ints, tables, numbers = self.program.pools
         joint = self._read(JointRecord, node)
         n, n_rows = joint.n_variables, joint.n_rows
@@ -193,7 +194,7 @@ class _Tables:
         return Part(mine, np.zeros([self.program.sizes[v] for v in mine]), -np.inf)
 
     def _inside(self, box: int) -> _Tables | None:
-        """The question cut to a box; None where nothing is left of the event."""
+        """The question restricted to a box; None where the event is disjoint from it."""
         lower, upper, places, weights = self.event
         lower, upper = lower.copy(), upper.copy()
         for c in range(self._read(BoxRecord, box).n_sides):
@@ -204,14 +205,14 @@ class _Tables:
         return _Tables(self.engine, self.kept, (lower, upper, places, weights), self.known)
 
     def _block(self, node: int, mine: tuple[int, ...]) -> Part:
-        """By elimination, or cell by cell where its intermediate results would be too wide."""
+        """By elimination, or cell by cell where the intermediate results would be too large."""
         p, engine = self.program, self.engine
         lower, upper, places, weights = self.event
         keep = np.zeros(lower.shape[1], dtype=bool)
         keep[list(self.kept)] = True
         block = self._read(BlockRecord, node).tables
         event = Event(lower[0], upper[0], places[0], weights)
-        k = int(p.depth[2])
+        k = int(p.needs[NEEDS.n_block_variables])
         state = new_state(k, np.empty(state_words(k), dtype=np.int64))
         while True:
             buffer = engine.buffer

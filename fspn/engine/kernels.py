@@ -3,13 +3,13 @@ r"""The fast engine's inner loops for tables: exact sums, variable by variable.
 A *block* is a group of nested factorize nodes with tables. FSPN-Infer would evaluate the left child
 once per region, which costs :math:`l^f` for f nested nodes with l regions. Here what the regions of
 one event have in common is computed once: the variables that the event leaves open are summed out
-one by one, in an order fixed when the model was compiled. Variables that the event says nothing
-about, and on which nothing constrained depends, are never visited.
+one by one, in an order fixed when the model was compiled. Barren variables, which the event does
+not constrain and on which nothing constrained depends, are never visited.
 
 Tables stay sparse as long as possible. When variable v is summed out, one table that holds v is
 read row by row, :math:`P(x \mid u) = S(x, u) + T(u) P_{below}(x)`: its entries S one at a time, its
-tails T as one number per row. All other factors are dense arrays over the open variables, the one
-that is summed out first last (fastest), so that sums run over consecutive numbers.
+tails T as one number per row. All other factors are dense arrays over the open variables; the one
+summed out first has stride 1, so that sums run over consecutive numbers.
 
 An event is, per variable, the range ``lower .. upper`` of codes and optionally a weight per code.
 """
@@ -75,7 +75,7 @@ def kernel(**options: Any) -> Callable[[Any], Any]:
 
 @kernel()
 def state_words(k):
-    """How many words the state of an elimination on up to k variables takes."""
+    """The number of words in the state of an elimination on up to k variables."""
     return N_ROWS_OF_V * (k + 1) + (3 * k + 5) * (FIRST + MAX_DIMS) + (STEP + MAX_PLACES) * MAX_DIMS
 
 
@@ -133,7 +133,7 @@ def count_cells(V, F, dims, n):
 
 @kernel()
 def stride_of(V, F, dims, n, v):
-    """How far apart neighbouring codes of v lie in a factor."""
+    """The stride of v in a factor."""
     stride = np.int64(1)
     for d in range(n - 1, -1, -1):
         if F[dims, FIRST + d] == v:
@@ -159,7 +159,7 @@ def open_dims(ints, V, F, i, var, dims):
 
 
 @kernel()
-def hang(V, F, k, f, start, dims, n):
+def put_in_bucket(V, F, k, f, start, dims, n):
     """Store dense factor f under the variable that is summed out first, or with the kept ones."""
     F[f, AT], F[f, DIMS] = start, n
     for d in range(n):
@@ -182,7 +182,7 @@ def loop_over(state, dims, n):
 
 @kernel()
 def follow_factor(state, place, dims, n, factor, n_factor):
-    """Let a place move along in a factor (or list of dimensions) from its first cell."""
+    """Make an index follow the loop through a factor (or list of dimensions)."""
     V, F, W = state.variables, state.factors, state.walk
     W[PLACE, place] = 0
     for d in range(n):
@@ -197,7 +197,7 @@ def follow_factor(state, place, dims, n, factor, n_factor):
 
 @kernel()
 def follow_key(ints, state, place, dims, n, var, width):
-    """Let a place move along as the key of the first ``width`` parents."""
+    """Make an index follow the loop as the key of the first ``width`` parents."""
     V, F, W = state.variables, state.factors, state.walk
     key, parents = np.int64(0), var + VARIABLE.first_parent
     for d in range(n):
@@ -260,7 +260,7 @@ def read_event(ints, V, block, lo, hi, weight_of, keep):
 
 
 @kernel()
-def hang_weights(V, F, k, i, f, weights, buffer, top):
+def put_weights_in_bucket(V, F, k, i, f, weights, buffer, top):
     """The event's weights of an open variable as a factor of their own; returns the new top."""
     width = V[HIGH, i] - V[LOW, i] + 1
     if top + width > len(buffer):
@@ -269,5 +269,5 @@ def hang_weights(V, F, k, i, f, weights, buffer, top):
         buffer[top + x] = weights[V[WEIGHT, i] + V[LOW, i] + x]
     own = len(F) - OTHERS
     F[own, FIRST] = i
-    hang(V, F, k, f, top, own, 1)
+    put_in_bucket(V, F, k, f, top, own, 1)
     return top + width

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fspn.engine.factor_kernels import AT, BITS, COUNT, DIM, EXTENT, STRIDE, TABLE, open_table
+from fspn.engine.factor_kernels import AT, AT_CELL, BITS, DIM, EXTENT, STRIDE, TABLE, open_table
 from fspn.engine.kernels import kernel, row_of
 from fspn.engine.line_kernels import ALONG, DOWN, FACTOR, PLACE
 from fspn.engine.program import DENSE_TABLE, DIMENSION, DIMENSION_SIZE, FIRST_DIMENSION, LEVEL
@@ -36,7 +36,7 @@ def own_sparse_table(ints, G, P, n, r):
 
 @kernel()
 def put_below(ints, lo, is_open, state, n, own, r, f):
-    r"""Let the table of the lower levels take the place of r's own; returns the result's bits.
+    r"""Replace r's own table by that of the lower levels; returns the result's bits.
 
     .. math:: \sum_x P(x \mid u) M(x) = T(u) \sum_x P_{below}(x \mid u') M(x)
               + \sum_x S(x, u) M(x)
@@ -65,18 +65,18 @@ def put_below(ints, lo, is_open, state, n, own, r, f):
 
 @kernel()
 def _place(G, B, row, n_dims):
-    """Where a factor, or key, stands at the current line of the result."""
+    """The offset in a factor, or the key, at the current line of the result."""
     at = G[row, AT]
     for place in range(n_dims - 1):
         d = B[DIM, place]
         if (G[row, BITS] >> d) & 1:
-            at += B[COUNT, place] * G[row, STRIDE + d]
+            at += B[AT_CELL, place] * G[row, STRIDE + d]
     return at
 
 
 @kernel()
 def _along(G, B, row, n_dims):
-    """How far it moves from cell to cell of a line."""
+    """Its step from cell to cell of a line."""
     d = B[DIM, n_dims - 1]
     return G[row, STRIDE + d] if (G[row, BITS] >> d) & 1 else 0
 
@@ -120,15 +120,15 @@ def add_entries(pools, lo, state, n, r, f, n_dims, start, cells, buffer):
             buffer[line + c] = value
             key, below = key + key_step, below + below_step
         for place in range(n_dims - 2, -1, -1):
-            B[COUNT, place] += 1
-            if B[COUNT, place] < B[EXTENT, B[DIM, place]]:
+            B[AT_CELL, place] += 1
+            if B[AT_CELL, place] < B[EXTENT, B[DIM, place]]:
                 break
-            B[COUNT, place] = 0
+            B[AT_CELL, place] = 0
 
 
 @kernel()
 def _others(G, P, n, f):
-    """Keep the factors other than the lower levels' table; returns how many they are."""
+    """Keep the factors other than the lower levels' table; returns their number."""
     kept = 0
     for i in range(n):
         if P[FACTOR, i] != f + LOWER:

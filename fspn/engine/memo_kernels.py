@@ -1,9 +1,9 @@
-r"""What nested factorize nodes ask more than once is computed once per event.
+r"""Memoisation: what nested factorize nodes ask repeatedly is computed once per event.
 
 FSPN-Infer asks the left child of a factorize node once per region, so f nested ones ask the
-innermost :math:`l^f` times. Most of these questions are the same: a node sees of the enclosing
-regions only what they cut of its own variables. A *memo* in front of a node looks its answer up by
-the ranges of those variables: record (MEMO, scope, node, number of cut variables, the variables).
+innermost :math:`l^f` times. Most of these questions are equal: enclosing regions matter to a node
+only as far as they cut its own variables. A *memo* in front of a node looks its answer up by the
+ranges of those variables: record (MEMO, scope, node, number of cut variables, the variables).
 
 The answers of one event are kept in a chained hash table: ``heads`` points to the first entry of a
 chain (0: none), an entry in ``arena`` is the next one's place, the memo, its number and the key,
@@ -52,7 +52,7 @@ def forget(heads, arena):
 
 @kernel()
 def _slot(node, ints, lo, hi, heads):
-    """The chain of a memo's present key."""
+    """The chain of a memo's current key."""
     mixed = node * MIX
     for c in range(ints[node + MEMO_NODE.n_cut]):
         v = ints[node + MEMO_NODE.first_cut + c]
@@ -63,7 +63,7 @@ def _slot(node, ints, lo, hi, heads):
 
 @kernel()
 def recall(node, ints, lo, hi, heads, arena):
-    """The number of the answer to a memo's present question, or -1."""
+    """The number of the answer to a memo's current question, or -1."""
     n = ints[node + MEMO_NODE.n_cut]
     entry = heads[_slot(node, ints, lo, hi, heads)]
     while entry > 0:
@@ -80,7 +80,7 @@ def recall(node, ints, lo, hi, heads, arena):
 
 @kernel()
 def remember(node, answer, ints, lo, hi, heads, arena, values):
-    """Keep the answer to a memo's present question, as long as there is room."""
+    """Store the answer to a memo's current question, unless the table is full."""
     n, entry, number = ints[node + MEMO_NODE.n_cut], arena[USED], arena[COUNT]
     if entry + KEY + 2 * n > len(arena) or number == len(values):
         return

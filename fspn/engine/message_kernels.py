@@ -1,4 +1,4 @@
-r"""Tables over a base that is not tables: the base is asked once, for all cells of the message.
+r"""Tables over a base of other nodes: the base is evaluated once for all cells of the message.
 
 Eliminating the variables of a block leaves a message M over the variables of the base below it that
 its tables are conditioned on,
@@ -19,6 +19,7 @@ from math import log
 
 import numpy as np
 
+from fspn.engine.answer_kernels import FACTOR, SCALE, scale_by
 from fspn.engine.compile_messages import (
     ADD_CHILD,
     IF_ASKED,
@@ -34,30 +35,27 @@ from fspn.engine.elimination import eliminate
 from fspn.engine.kernels import FIRST, KEPT, kernel
 from fspn.engine.program import BLOCK_NODE, LEAF, NODE, TABLES, VARIABLE
 from fspn.engine.tensor_kernels import (
-    AT,
     CELLS,
-    FACTOR,
     FIRST_DIM,
-    LEAST,
+    LEAST_SCALE,
     MOST_CELLS,
     N_DIMS,
-    NO_ROOM,
     OPENED,
-    SCALE,
+    START,
+    TOO_LARGE,
     add_top,
     end_of,
     join,
     outer,
     push_one,
     scale_down,
-    times_number,
 )
 from fspn.engine.tree_kernels import range_mass
 
 
 @kernel()
 def _asked(node, ints, event, kept, sizes):
-    """Whether the event says something about a node's scope, or a tensor over it is wanted."""
+    """Whether the event constrains a node's scope, or must answer with a tensor."""
     scope = ints[node + NODE.scope]
     for place in range(scope, scope + ints[node + NODE.scope_length]):
         v = ints[place]
@@ -77,7 +75,7 @@ def _leaf_factor(leaf, s, pools, event, kept, sizes, buffer, stack):
         if low > 0 or high < sizes[v] - 1 or w >= 0:
             cumulative = ints[leaf + LEAF.cumulative]
             mass = range_mass(pmf, cumulative, low, high, w, event.weights, numbers)
-            times_number(s, mass, logs)
+            scale_by(logs, s, mass)
         return 0
     start, width = end_of(s, entries, 0), high - low + 1
     if start + width > len(buffer):
@@ -94,7 +92,7 @@ def _leaf_factor(leaf, s, pools, event, kept, sizes, buffer, stack):
 
 @kernel()
 def _message(node, s, pools, event, kept, buffer, first, work):
-    """Push what elimination leaves of a block, and open the variables that it leaves.
+    """Push the message that elimination leaves of a block, and open its variables.
 
     Returns as :func:`outer`.
     """
@@ -106,7 +104,7 @@ def _message(node, s, pools, event, kept, buffer, first, work):
         pools, block, event, kept, work.sparse, buffer, bottom + 1
     )
     if top < 0:
-        return NO_ROOM if -top - first > MOST_CELLS else -top
+        return TOO_LARGE if -top - first > MOST_CELLS else -top
     s = push_one(s, scale, 1.0, bottom, entries, logs, buffer)
     if scale == -np.inf:
         logs[s, SCALE], logs[s, FACTOR] = 0.0, 0.0
@@ -127,7 +125,7 @@ def _message(node, s, pools, event, kept, buffer, first, work):
 
 @kernel()
 def _join(s, event, kept, buffer, stack):
-    """Put the sum over a message and the base's answer in place of both; as :func:`outer`."""
+    """Replace a message and the base's answer by their sum-product; returns as :func:`outer`."""
     entries, logs = stack.entries, stack.logs
     for d in range(entries[s - 1, N_DIMS]):
         if (entries[s - 1, OPENED] >> d) & 1:
@@ -137,9 +135,9 @@ def _join(s, event, kept, buffer, stack):
         entries[s - 1, CELLS], entries[s - 1, N_DIMS] = 1, 0
         return 0
     need = join(s, entries, logs, buffer, event.lower, event.upper, stack.steps)
-    if need == 0 and scale_down(s - 1, entries, logs, buffer) < LEAST:
+    if need == 0 and scale_down(s - 1, entries, logs, buffer) < LEAST_SCALE:
         # Numbers below 1e-308 may be missing in it.
-        return NO_ROOM
+        return TOO_LARGE
     return need
 
 
@@ -187,7 +185,7 @@ def run_messages(begin, pools, event, sizes, buffer, first, work):
             need = _join(s, event, kept, buffer, stack)
             s -= 1
         else:
-            value = logs[0, FACTOR] * buffer[entries[0, AT]]
+            value = logs[0, FACTOR] * buffer[entries[0, START]]
             return logs[0, SCALE] + log(value) if value > 0.0 else -np.inf, 0
         code += len(MESSAGE_STEP)
     return np.nan, max(need, 0)

@@ -1,8 +1,8 @@
 """Numba's cache, made to notice changes of any file with kernels.
 
-Numba keeps the machine code of a function for as long as the file that it is in stays the same. The
-code of what it calls is part of it, though, and may lie in other files: after a change of one of
-them, old machine code would read a model that is compiled in a new way.
+Numba caches the machine code of a function until its own source file changes. The machine code also
+contains what the function calls, which may be defined in other files: after a change of one of
+those, stale code would read a model that is laid out differently.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def kernel_files() -> list[Path]:
 
 
 def digest(files: Iterable[Path]) -> str:
-    """A digest of what files hold."""
+    """A digest of the contents of files."""
     found = sha256()
     for file in sorted(files):
         found.update(file.read_bytes())
@@ -38,8 +38,8 @@ def digest(files: Iterable[Path]) -> str:
 def stamped(function: Any, stamp: str) -> Any:
     """A function of numba whose cached code is valid for one stamp only.
 
-    It is numba's own stamp of the source file that is extended. Functions that are not compiled or
-    not cached are left as they are.
+    It extends numba's own stamp of the source file. Functions that are not compiled or not cached
+    are left as they are.
     """
     index: Any = getattr(getattr(function, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):

@@ -13,8 +13,8 @@ def sparse_order(
 ) -> list[int]:
     """The cheaper of two greedy orders: any variable next, or children of sparse tables first.
 
-    A sparse table is summed over its entries when its child is summed out while all of its parents
-    are still there; otherwise it costs all of its cells.
+    A sparse table costs only its entries if its child is summed out before all of its parents;
+    otherwise it costs all of its cells.
     """
     orders = [elimination_order(parents, sizes)[0], _children_first(parents, sizes, sparse)]
     return min(orders, key=lambda order: cost(order, parents, sizes, sparse))
@@ -23,7 +23,7 @@ def sparse_order(
 def cost(
     order: Sequence[int], parents: Sequence[tuple[int, ...]], sizes: Sequence[int], sparse: set[int]
 ) -> int:
-    """The products of an elimination in which nothing is known."""
+    """The number of products of an elimination without evidence."""
     near, gone, total = moral_graph(parents), set[int](), 0
     for v in order:
         cells = prod(sizes[u] for u in near[v])
@@ -50,6 +50,6 @@ def _children_first(
 
 
 def _eliminate(near: list[set[int]], v: int) -> None:
-    """Connect the neighbours of a variable, and take it out."""
+    """Connect the neighbours of a variable and remove it (fill-in)."""
     for u in near[v]:
         near[u] = (near[u] | near[v]) - {u, v}

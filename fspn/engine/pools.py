@@ -16,19 +16,19 @@ class Pools(NamedTuple):
 
 
 class PoolWriter:
-    """Places records, codes and probabilities one behind the other.
+    """Appends records, codes and probabilities to growing arrays.
 
     Arguments:
         sizes: The number of codes of every variable.
 
     Both pools of probabilities begin with the number one, for kernels that would otherwise branch.
-    Of the ``n_dense`` numbers of dense tables ``n_shorter`` are of tables with parents summed out.
+    ``n_dense`` counts the cells of dense tables, ``n_presummed`` those of presummed ones.
     """
 
     def __init__(self, sizes: np.ndarray):
         self.sizes = sizes
         self.n_dense = 1
-        self.n_shorter = 0
+        self.n_presummed = 0
         self._ints: list[int] = []
         self._tables: list[np.ndarray] = []
         self._numbers: list[np.ndarray] = [np.ones(1)]
@@ -52,36 +52,36 @@ class PoolWriter:
         return np.concatenate(self._dense)
 
     def record(self, *entries: int) -> int:
-        """Write integers of the structure; returns their place."""
+        """Write integers of the structure; returns their offset."""
         place = len(self._ints)
         self._ints.extend(int(entry) for entry in entries)
         return place
 
     def entry(self, place: int) -> int:
-        """An integer that was written."""
+        """An integer of the structure that was written before."""
         return self._ints[place]
 
     def numbers_at(self, values: np.ndarray) -> int:
-        """Write probabilities; returns their place."""
+        """Write probabilities; returns their offset."""
         place = self._n_numbers
         self._numbers.append(np.asarray(values, dtype=np.float64).ravel())
         self._n_numbers += len(self._numbers[-1])
         return place
 
     def table_at(self, values: np.ndarray) -> int:
-        """Write codes or row indices; returns their place."""
+        """Write codes or row indices; returns their offset."""
         place = self._n_tables
         self._tables.append(np.asarray(values).ravel())
         self._n_tables += len(self._tables[-1])
         return place
 
     def dense_at(self, values: np.ndarray) -> int:
-        """Write a table cell by cell; returns its place."""
+        """Write a table cell by cell; returns its offset."""
         place = self.n_dense
         self._dense.append(np.ascontiguousarray(values, dtype=np.float64).ravel())
         self.n_dense += values.size
         return place
 
     def scope(self, node_scope: frozenset[int]) -> tuple[int, int]:
-        """Write a scope; returns its length and place."""
+        """Write a scope; returns its length and offset."""
         return len(node_scope), self.record(*sorted(node_scope))

@@ -3,7 +3,7 @@
 A compiled model keeps its structure in one array of integers, ``ints``: records one behind the
 other, pointing to each other and into the pools of codes (``tables``) and probabilities
 (``numbers``). Each kind of record is a named tuple. The compiler writes one; its offsets, a tuple
-of the same kind (``LEAF.pmf`` is the place of ``pmf`` in a leaf's record), are what kernels, table
+of the same kind (``LEAF.pmf`` is the offset of ``pmf`` in a leaf's record), are what kernels, table
 enumeration and the benchmark read with: ``ints[node + LEAF.pmf]``. A field ``first_...`` is the
 first of many, which run to the end of the record.
 """
@@ -17,14 +17,14 @@ import numpy as np
 
 UNI_LEAF, PRODUCT, SUM, FACTORIZE, BLOCK, JOINT, MEMO = range(7)
 
-WAYS = 2
-"""How many ways lead on from a dense table to presummed ones."""
+PRESUMS = 2
+"""To how many presummed tables a dense table leads on."""
 
 Record = TypeVar("Record", bound=tuple[Any, ...])
 
 
 def offsets(kind: type[Record]) -> Record:
-    """The places of a record's fields."""
+    """The offsets of a record's fields from its beginning."""
     return kind(*range(len(kind._fields)))  # type: ignore[attr-defined]
 
 
@@ -39,8 +39,34 @@ def read(kind: type[Record], ints: np.ndarray, place: int) -> Record:
     return kind(*ints[place : place + len(kind._fields)].tolist())  # type: ignore[attr-defined]
 
 
+class Needs(NamedTuple):
+    """What an evaluation of a program needs, and where its instructions are.
+
+    Arguments:
+        n_frames: Frames of the evaluation stack.
+        n_sides: Saved sides of regions, and cells of messages.
+        n_block_variables: Variables of the largest block.
+        n_heads: Chains of the table of remembered answers.
+        root: The node that the instructions are for.
+        regions: Where the plan for regions begins; -1: there is none.
+        n_region_answers: Answers that it keeps on its stack.
+        messages: Where the instructions for messages begin; -1: there are none.
+        n_message_answers: Answers that they keep on their stack.
+    """
+
+    n_frames: int
+    n_sides: int
+    n_block_variables: int
+    n_heads: int
+    root: int
+    regions: int
+    n_region_answers: int
+    messages: int
+    n_message_answers: int
+
+
 class NodeRecord(NamedTuple):
-    """What every node begins with: its kind, and the length and place of its scope."""
+    """What every node begins with: its kind, and the length and offset of its scope."""
 
     kind: int
     scope_length: int
@@ -219,7 +245,7 @@ class DenseVariableRecord(NamedTuple):
     """A variable of a dense block.
 
     Its number in the model, its last code, its rank (the order in which variables are summed out),
-    its ancestors (bits by turn) and its own table's record.
+    its ancestors (bits by visit) and its own table's record.
     """
 
     variable: int
@@ -229,21 +255,21 @@ class DenseVariableRecord(NamedTuple):
     table: int
 
 
-class WayRecord(NamedTuple):
-    """A way on from a table: a parent (a bit by rank), its children's tables, the table without."""
+class PresumRecord(NamedTuple):
+    """A step to a presummed table: the parent (a bit by rank), its children's tables, its place."""
 
     parent: int
     children: int
-    shorter: int
+    presummed: int
 
 
 class DenseTableRecord(NamedTuple):
     """A table that is written out.
 
-    Where it begins, its dimensions (how many, and as bits by rank), the parents that are summed
-    out of it (bits by turn), the ways on from here, and then its dimensions. Where its last level
-    has few entries: that level's record, the table of the levels below it, and the rank of the
-    variable whose table it is; else three times -1.
+    Its offset in the buffer, its dimensions (how many, and as bits by rank), the parents that are
+    summed out of it (bits by visit), the presummed tables that follow, and then its dimensions.
+    Where its last level has few entries: that level's record, the table of the levels below it,
+    and the rank of the variable whose table it is; else three times -1.
     """
 
     start: int
@@ -253,7 +279,7 @@ class DenseTableRecord(NamedTuple):
     level: int
     below: int
     child: int
-    first_way: int
+    first_presum: int
 
 
 class DimensionRecord(NamedTuple):
@@ -265,6 +291,7 @@ class DimensionRecord(NamedTuple):
     key_stride: int
 
 
+NEEDS = offsets(Needs)
 NODE = offsets(NodeRecord)
 LEAF = offsets(LeafRecord)
 PRODUCT_NODE = offsets(ProductRecord)
@@ -281,7 +308,7 @@ PARENT = offsets(ParentRecord)
 LEVEL = offsets(LevelRecord)
 DENSE = offsets(DenseRecord)
 DENSE_VARIABLE = offsets(DenseVariableRecord)
-WAY = offsets(WayRecord)
+PRESUM = offsets(PresumRecord)
 DENSE_TABLE = offsets(DenseTableRecord)
 DIMENSION = offsets(DimensionRecord)
 
@@ -289,6 +316,6 @@ SIDE_SIZE = len(SIDE)
 PARENT_SIZE = len(PARENT)
 LEVEL_SIZE = len(LEVEL)
 DENSE_VARIABLE_SIZE = len(DENSE_VARIABLE)
-WAY_SIZE = len(WAY)
+PRESUM_SIZE = len(PRESUM)
 DIMENSION_SIZE = len(DIMENSION)
-FIRST_DIMENSION = DENSE_TABLE.first_way + WAYS * WAY_SIZE
+FIRST_DIMENSION = DENSE_TABLE.first_presum + PRESUMS * PRESUM_SIZE

@@ -1,17 +1,17 @@
 r"""FSPN-Infer over all distinct sub-events at once, for models whose factorize nodes have regions.
 
-The regions of a factorize node cut an event into sub-events. Here a node is visited once per event,
-with all sub-events that reach it: a *context*. A node's answer is one number, or a vector with one
-number per sub-event where they differ in its variables,
+The regions of a factorize node cut an event into sub-events. Here a node is evaluated once per
+event, for all sub-events that reach it: a *context*. A node's answer is one number, or a vector
+with one number per sub-event where they differ in its variables,
 
 .. math:: \Pr(E_i) = e^{scale} \cdot factor \cdot vector_i .
 
-The way through the nodes is a list of instructions (:mod:`fspn.engine.compile_regions`) on a stack
+The order of evaluation is a list of instructions (:mod:`fspn.engine.compile_regions`) on a stack
 of such answers. A factorize node makes the context of its left child, all pairs of a sub-event and
 a region that meet, each distinct one once; then it sums :math:`p_i q_i` over the pairs.
 
 Contexts (:mod:`fspn.engine.context_kernels`) live in ``arena``, pairs and maps between contexts in
-``links``, vectors in ``vectors``; an evaluation that finds no room is given up, and the tree
+``links``, vectors in ``vectors``; if one of them is full the evaluation is abandoned, and the tree
 kernels answer.
 """
 
@@ -84,20 +84,21 @@ from fspn.engine.region_program import (
     UNPROJECT,
 )
 from fspn.engine.tree_kernels import joint_mass, range_mass, scope_constrained
+from fspn.engine.workspace import RegionBuffers
 
 # One large array and two smaller ones: what a C library hands out and takes back without asking the
 # system for it every time, which would clear all of it.
 ARENA_WORDS, LINK_WORDS, VECTOR_WORDS = 1 << 21, 1 << 19, 1 << 18
-NO_ROOM = np.nan
+BUFFER_FULL = np.nan
 # So many sub-events are asked of a leaf one by one.
 FEW = 8
 
 
 @compiled()
-def new_room(n_variables, n_slots):
+def new_region_buffers(n_variables, n_slots):
     """Empty stacks; a model that has no regions needs none."""
     used = min(n_slots, 1)
-    return (
+    return RegionBuffers(
         np.empty(max(used * ARENA_WORDS, 1), dtype=np.int64),
         np.empty(max(used * LINK_WORDS, 1), dtype=np.int64),
         np.empty(max(used * VECTOR_WORDS, 1)),
@@ -109,14 +110,14 @@ def new_room(n_variables, n_slots):
 
 
 @kernel()
-def _leaf(
-    code, ints, n_words, numbers, lo, hi, w, weights, sizes, arena, links, context, seen,
-    s, answers, places, vectors,
-):  # fmt: skip
-    """Multiply the top answer by the masses of a leaf; False where there is no room.
+def _leaf(code, n_words, pools, event, sizes, buffers, context, seen, s):
+    """Multiply the top answer by the probabilities of a leaf; False where a buffer is full.
 
     ``seen`` is the context as the leaf's variable sees it.
     """
+    ints, numbers = pools.ints, pools.numbers
+    lo, hi, w, weights = event.lower, event.upper, event.places, event.weights
+    arena, places, vectors = buffers.arena, buffers.places, buffers.vectors
     leaf, span = ints[code + LEAF_STEP.leaf], ints[code + LEAF_STEP.span]
     v, pmf = ints[leaf + LEAF.variable], ints[leaf + LEAF.pmf]
     cumulative = ints[leaf + LEAF.cumulative]
@@ -131,7 +132,8 @@ def _leaf(
             side = arena[rows_of(seen, n_words) + word]
             low, high = low_of(side, shift, bits), high_of(side, shift, bits)
         if low > 0 or high < sizes[v] - 1 or w[v] >= 0:
-            scale_by(answers, s, range_mass(pmf, cumulative, low, high, w[v], weights, numbers))
+            mass = range_mass(pmf, cumulative, low, high, w[v], weights, numbers)
+            scale_by(buffers.answers, s, mass)
         return True
     n = arena[context + CONTEXT.size]
     place, masses = vector_of(places, s, n, vectors), filled(s, places)
@@ -144,14 +146,14 @@ def _leaf(
         vectors[masses + e] = mass
         side += n_words
     for e in range(n):
-        shown = e if seen == context else links[arena[seen + CONTEXT.links] + e]
+        shown = e if seen == context else buffers.links[arena[seen + CONTEXT.links] + e]
         vectors[place + e] *= vectors[masses + shown]
     return True
 
 
 @kernel()
 def _set_ranges(code, row, ints, lo, hi, arena):
-    """Set the event to a sub-event, in the variables of a sparse table."""
+    """Set the event to a sub-event, for the variables of a sparse table."""
     for j in range(ints[code + JOINT_STEP.n_spans]):
         span = ints[ints[code + JOINT_STEP.spans] + j]
         word, shift, bits = ints[span + SPAN.word], ints[span + SPAN.shift], ints[span + SPAN.bits]
@@ -161,57 +163,42 @@ def _set_ranges(code, row, ints, lo, hi, arena):
 
 
 @kernel()
-def _joint(
-    code,
-    ints,
-    tables,
-    n_words,
-    numbers,
-    lo,
-    hi,
-    w,
-    weights,
-    sizes,
-    arena,
-    context,
-    s,
-    answers,
-    places,
-    vectors,
-):
-    """Multiply the top answer by the masses of a sparse table; False where there is no room."""
+def _joint(code, n_words, pools, event, sizes, buffers, context, s):
+    """Multiply the top answer by the probabilities of a joint table; False: a buffer is full."""
+    ints, arena, vectors = pools.ints, buffers.arena, buffers.vectors
+    lo, hi = event.lower, event.upper
     leaf, mask = ints[code + JOINT_STEP.leaf], ints[code + JOINT_STEP.mask]
     n, row, place = 1, rows_of(context, n_words), 0
     varies = meets(context + CONTEXT.varies, mask, n_words, arena, ints)
     if varies:
         n = arena[context + CONTEXT.size]
-        place = vector_of(places, s, n, vectors)
-    elif not _asked(leaf, mask, ints, n_words, lo, hi, w, sizes, arena, context):
+        place = vector_of(buffers.places, s, n, vectors)
+    elif not _asked(leaf, mask, n_words, ints, event, sizes, arena, context):
         return True
     for e in range(n if place >= 0 else 0):
         _set_ranges(code, row, ints, lo, hi, arena)
-        mass = joint_mass(leaf, ints, tables, numbers, lo, hi, w, weights)
+        mass = joint_mass(leaf, pools, event)
         if varies:
             vectors[place + e] *= mass
         else:
-            scale_by(answers, s, mass)
+            scale_by(buffers.answers, s, mass)
         row += n_words
     _set_ranges(code, rows_of(0, n_words), ints, lo, hi, arena)
     return place >= 0
 
 
 @kernel()
-def _asked(node, mask, ints, n_words, lo, hi, w, sizes, arena, context):
-    """Whether the event or any sub-event of the context says something about a node's scope."""
+def _asked(node, mask, n_words, ints, event, sizes, arena, context):
+    """Whether the event or any sub-event of the context constrains a node's scope."""
     if meets(differs_of(context, n_words), mask, n_words, arena, ints):
         return True
     scope, length = ints[node + NODE.scope], ints[node + NODE.scope_length]
-    return scope_constrained(length, scope, ints, lo, hi, w, sizes)
+    return scope_constrained(length, scope, ints, event, sizes)
 
 
 @kernel()
 def _pack_free(plan, ints, sizes, free):
-    """The packed event that says nothing."""
+    """The packed event that constrains nothing."""
     for i in range(ints[plan + PLAN.n_words]):
         free[i] = 0
     for j in range(ints[plan + PLAN.n_spans]):
@@ -221,11 +208,10 @@ def _pack_free(plan, ints, sizes, free):
 
 
 @kernel()
-def run_regions(
-    plan, ints, tables, numbers, lo, hi, w, weights, sizes,
-    arena, links, vectors, answers, places, frames, free,
-):  # fmt: skip
-    """The log-probability of an event by a plan; NaN where there was no room."""
+def run_regions(plan, pools, event, sizes, buffers):
+    """The log-probability of an event by a plan; NaN where a buffer was full."""
+    ints, numbers, lo, hi = pools.ints, pools.numbers, event.lower, event.upper
+    arena, links, vectors, answers, places, frames, free = buffers
     for v in range(len(sizes)):
         if lo[v] > hi[v]:
             return -np.inf
@@ -248,19 +234,13 @@ def run_regions(
                     mask, ints, n_words, context, top, arena, links, n_links
                 )
                 if seen < 0:
-                    return NO_ROOM
-            if not _leaf(
-                code, ints, n_words, numbers, lo, hi, w, weights, sizes, arena, links, context,
-                seen, s, answers, places, vectors,
-            ):  # fmt: skip
-                return NO_ROOM
+                    return BUFFER_FULL
+            if not _leaf(code, n_words, pools, event, sizes, buffers, context, seen, s):
+                return BUFFER_FULL
             code += len(LEAF_STEP)
         elif op == JOINT_MASS:
-            if not _joint(
-                code, ints, tables, n_words, numbers, lo, hi, w, weights, sizes, arena, context,
-                s, answers, places, vectors,
-            ):  # fmt: skip
-                return NO_ROOM
+            if not _joint(code, n_words, pools, event, sizes, buffers, context, s):
+                return BUFFER_FULL
             code += len(JOINT_STEP)
         elif op == BEGIN:
             s = push(s, 0.0, 1.0, filled(s, places), answers, places)
@@ -278,7 +258,7 @@ def run_regions(
             code += len(ADD_STEP)
         elif op == SKIP:
             node, mask = ints[code + SKIP_STEP.node], ints[code + SKIP_STEP.mask]
-            asked = _asked(node, mask, ints, n_words, lo, hi, w, sizes, arena, context)
+            asked = _asked(node, mask, n_words, ints, event, sizes, arena, context)
             code = code + len(SKIP_STEP) if asked else begin + ints[code + SKIP_STEP.target]
         elif op == PROJECT:
             frame = frames[depth]
@@ -289,7 +269,7 @@ def run_regions(
                 mask, ints, n_words, context, top, arena, links, n_links
             )
             if context < 0:
-                return NO_ROOM
+                return BUFFER_FULL
             frame[FRAME.links] = arena[context + CONTEXT.links]
             code += len(PROJECT_STEP)
         elif op == UNPROJECT:
@@ -299,7 +279,7 @@ def run_regions(
                 context = frame[FRAME.context]
                 all_n = arena[context + CONTEXT.size]
                 if not spread(s, n, all_n, frame[FRAME.links], links, places, vectors):
-                    return NO_ROOM
+                    return BUFFER_FULL
             code += len(ALONE)
         elif op == MUL_PROJECTED:
             depth -= 1
@@ -312,7 +292,7 @@ def run_regions(
                 if not times_projected(
                     s, n, all_n, frame[FRAME.links], links, answers, places, vectors
                 ):
-                    return NO_ROOM
+                    return BUFFER_FULL
             s -= 1
             code += len(ALONE)
         elif op == REGIONS:
@@ -323,28 +303,28 @@ def run_regions(
             length = ints[node + FACTORIZE_NODE.right_length]
             scope = ints[node + FACTORIZE_NODE.right_scope]
             asked = meets(differs_of(context, n_words), mask, n_words, arena, ints)
-            asked = asked or scope_constrained(length, scope, ints, lo, hi, w, sizes)
-            frame[FRAME.is_plain] = not asked
+            asked = asked or scope_constrained(length, scope, ints, event, sizes)
+            frame[FRAME.is_unasked] = not asked
             if asked:
                 mask = ints[code + REGIONS_STEP.cut_mask]
                 seen, top, n_links = project(
                     mask, ints, n_words, context, top, arena, links, n_links
                 )
                 if seen < 0:
-                    return NO_ROOM
+                    return BUFFER_FULL
                 frame[FRAME.arena], frame[FRAME.links] = top, n_links
+                n_boxes = ints[node + FACTORIZE_NODE.n_boxes]
                 new_top, n_links = meet(
-                    code, ints[node + FACTORIZE_NODE.n_boxes], ints, n_words,
-                    context, seen, top, arena, links, n_links, free,
-                )  # fmt: skip
+                    code, n_boxes, n_words, ints, buffers, context, seen, top, n_links
+                )
                 if new_top < 0:
-                    return NO_ROOM
+                    return BUFFER_FULL
                 context, top = top, new_top
             frame[FRAME.links_end] = n_links
             code += len(REGIONS_STEP)
         elif op == RIGHT:
             frame = frames[depth - 1]
-            if frame[FRAME.is_plain]:
+            if frame[FRAME.is_unasked]:
                 depth -= 1
                 code = begin + ints[code + RIGHT_STEP.target]
                 continue
@@ -353,7 +333,7 @@ def run_regions(
             n = arena[context + CONTEXT.size]
             s = push(s, -np.inf, 1.0, start, answers, places)
             if vector_of(places, s, n, vectors) < 0:
-                return NO_ROOM
+                return BUFFER_FULL
             for e in range(n):
                 vectors[start + e] = 0.0
             code += len(RIGHT_STEP)

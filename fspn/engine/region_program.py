@@ -1,4 +1,4 @@
-"""The instructions for regions and what they point to, every field described once.
+"""The instructions for regions and their operands, every field described once.
 
 Behind the records of a model whose factorize nodes have regions (:mod:`fspn.engine.program`) stand
 a plan, what its instructions point to, and the instructions themselves. Ranges of the variables
@@ -81,7 +81,7 @@ class JointInstruction(NamedTuple):
 
 
 class SkipInstruction(NamedTuple):
-    """Go to ``target`` where nothing is asked of a node."""
+    """Jump to ``target`` where a node is not constrained."""
 
     op: int
     node: int
@@ -97,7 +97,7 @@ class AddInstruction(NamedTuple):
 
 
 class ProjectInstruction(NamedTuple):
-    """Go on with what differs in a mask."""
+    """Continue with the projection of the context to a mask."""
 
     op: int
     mask: int
@@ -119,14 +119,14 @@ class RegionsInstruction(NamedTuple):
 
 
 class RightInstruction(NamedTuple):
-    """The left child is answered; go to ``target`` where its answer is the factorize node's."""
+    """The left child is done; jump to ``target`` where its answer is the factorize node's."""
 
     op: int
     target: int
 
 
 class GroupInstruction(NamedTuple):
-    """The right child in the boxes ``first`` to ``last`` follows; go on behind it if none meets."""
+    """The right child in boxes ``first`` to ``last`` follows; jump behind it if none intersects."""
 
     op: int
     first: int
@@ -148,7 +148,7 @@ class ContextRecord(NamedTuple):
     ``projections`` is the first one or -1, ``next`` the next one of the same context or -1, and
     ``links`` where the numbers of its sub-events stand, one per sub-event of that context. Then
     come three runs of words: the bits in which its sub-events differ from each other, those in
-    which any differs from the event that says nothing, and the packed sub-events.
+    which any differs from the unconstrained event, and the packed sub-events.
     """
 
     size: int
@@ -159,7 +159,7 @@ class ContextRecord(NamedTuple):
 
 
 class FrameRecord(NamedTuple):
-    """What is kept of a context while another one is in force, and of a factorize node at work.
+    """The saved context while another one is current, and the state of a factorize node.
 
     Which context, how far the arena was filled, where the links between both contexts begin and
     end, and whether the two are the same.
@@ -169,7 +169,7 @@ class FrameRecord(NamedTuple):
     arena: int
     links: int
     links_end: int
-    is_plain: int
+    is_unasked: int
 
 
 PLAN = offsets(PlanRecord)

@@ -74,9 +74,9 @@ def multiply(state, head, v, dims, n, start, buffer):
 
 @kernel(fastmath=REORDER)
 def sum_dense(state, v, head, dims, n, start, buffer):
-    """Sum v out of the product of all factors in a list, without writing the product down.
+    """Sum v out of the product of all factors in a list, without storing the product.
 
-    ``dims`` are the dimensions of the result; there is room for v behind them.
+    ``dims`` are the dimensions of the result, with space for v behind them.
     """
     V, F, W = state.variables, state.factors, state.walk
     F[dims, FIRST + n] = v
@@ -189,7 +189,7 @@ def _refine(pools, W, level, n, low, high, message, below, here, cells, buffer):
 
 @kernel()
 def sum_parent(pools, state, x, var, v, message, others, n_other, dims, n, start, buffer, top):
-    """Sum parent v out of M[others, v] P(x | u), where M speaks of parents only.
+    """Sum parent v out of M[others, v] P(x | u), where M mentions parents only.
 
     The table is read sparsely: entries are spread over the result, tails are gathered per row of
     the other parents. ``dims`` are the dimensions of the result, x among them. Returns the new top.
@@ -258,7 +258,7 @@ def _spread(pools, level, key, weight, low, high, target, step, buffer):
 def rescale(buffer, start, cells):
     """Divide a factor by its largest value where that is tiny.
 
-    Returns the logarithm that was taken out, minus infinity where all of the factor is zero.
+    Returns the logarithm of the divisor, minus infinity where the whole factor is zero.
     """
     top = 0.0
     for c in range(start, start + cells):

@@ -1,4 +1,4 @@
-"""Reading single cells of a cpt, and writing a table out over its open variables."""
+"""Reading single cells of a CPT, and writing a table out over its open variables."""
 
 # mypy: allow-untyped-defs, allow-incomplete-defs
 
@@ -29,7 +29,7 @@ from fspn.engine.program import LEVEL, LEVEL_SIZE, PARENT, PARENT_SIZE, VARIABLE
 
 @kernel()
 def _share(pools, level, row, x):
-    """The share of one code in a row."""
+    """The entry of one code in a row of a level."""
     ints, tables, numbers = pools.ints, pools.tables, pools.numbers
     starts, symbols = ints[level + LEVEL.starts] + row, ints[level + LEVEL.codes]
     low, high = tables[starts], tables[starts + 1]
@@ -47,7 +47,7 @@ def _share(pools, level, row, x):
 
 @kernel()
 def point(pools, V, var, x):
-    """P(x | current codes of the parents) by climbing the cpt."""
+    """P(x | current codes of the parents), from the first back-off level up."""
     ints, tables, numbers = pools.ints, pools.tables, pools.numbers
     p = numbers[ints[var + VARIABLE.base] + x]
     parent = var + VARIABLE.first_parent
@@ -94,7 +94,7 @@ def write_table(pools, state, i, var, dims, n, start, buffer):
 
 @kernel()
 def _write_row(pools, V, W, i, var, target, step, buffer):
-    """One row P(. | u); places 1, 2, ... of W are the keys of u on every level."""
+    """One row P(. | u); indices 1, 2, ... of W are the keys of u on every level."""
     ints, tables, numbers = pools.ints, pools.tables, pools.numbers
     low, high = V[LOW, i], V[HIGH, i]
     base = ints[var + VARIABLE.base]

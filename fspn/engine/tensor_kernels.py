@@ -15,22 +15,22 @@ from math import exp, log
 
 import numpy as np
 
-from fspn.engine.kernels import MAX_DIMS, TINY, compiled, kernel
+from fspn.engine.answer_kernels import FACTOR, SCALE, scale_by
+from fspn.engine.kernels import MAX_DIMS, compiled, kernel
 from fspn.engine.workspace import TensorStack
 
-AT, CELLS, N_DIMS, OPENED, FIRST_DIM = range(5)
-SCALE, FACTOR = range(2)
+START, CELLS, N_DIMS, OPENED, FIRST_DIM = range(5)
 ENTRY = FIRST_DIM + MAX_DIMS
 MOST_CELLS = 1 << 22
 """Larger tensors are not written out; the tree kernels answer instead."""
 
-NO_ROOM = -1
-LEAST = 1e-200
+TOO_LARGE = -1
+LEAST_SCALE = 1e-200
 
 
 @compiled()
 def new_stack(n_variables, n_slots):
-    """Room for so many answers."""
+    """A stack for ``n_slots`` answers."""
     return TensorStack(
         np.empty((n_slots, ENTRY), dtype=np.int64),
         np.empty((n_slots, 2)),
@@ -41,15 +41,15 @@ def new_stack(n_variables, n_slots):
 
 @kernel()
 def end_of(s, entries, first):
-    """Where the buffer is free behind the top answer."""
-    return first if s < 0 else entries[s, AT] + entries[s, CELLS]
+    """The end of the buffer in use, behind the top answer."""
+    return first if s < 0 else entries[s, START] + entries[s, CELLS]
 
 
 @kernel()
 def push_one(s, scale, factor, start, entries, logs, buffer):
     """A new answer without dimensions on top."""
     s += 1
-    entries[s, AT], entries[s, CELLS], entries[s, N_DIMS], entries[s, OPENED] = start, 1, 0, 0
+    entries[s, START], entries[s, CELLS], entries[s, N_DIMS], entries[s, OPENED] = start, 1, 0, 0
     logs[s, SCALE], logs[s, FACTOR] = scale, factor
     buffer[start] = 1.0
     return s
@@ -57,8 +57,8 @@ def push_one(s, scale, factor, start, entries, logs, buffer):
 
 @kernel()
 def scale_down(s, entries, logs, buffer):
-    """Take the largest number of the top tensor out, so that products of tensors are about one."""
-    start, end = entries[s, AT], entries[s, AT] + entries[s, CELLS]
+    """Divide the top tensor by its largest entry, so that products stay near one."""
+    start, end = entries[s, START], entries[s, START] + entries[s, CELLS]
     top = 0.0
     for c in range(start, end):
         top = max(top, buffer[c])
@@ -73,32 +73,22 @@ def scale_down(s, entries, logs, buffer):
 
 
 @kernel()
-def times_number(s, p, logs):
-    """Multiply an answer by a number."""
-    product = logs[s, FACTOR] * p
-    if 0.0 < product < TINY:
-        logs[s, SCALE] += log(product)
-        product = 1.0
-    logs[s, FACTOR] = product
-
-
-@kernel()
 def outer(s, entries, logs, buffer):
     """The product of the two top answers, which have no variable in common, in place of both.
 
-    Returns the size that the buffer must have where it is too small, NO_ROOM where that is too
-    much to ask, else 0.
+    Returns 0, the size that the buffer needs where it is too small, or TOO_LARGE where that exceeds
+    the limit.
     """
     logs[s - 1, SCALE] += logs[s, SCALE]
-    times_number(s - 1, logs[s, FACTOR], logs)
+    scale_by(logs, s - 1, logs[s, FACTOR])
     n, m = entries[s - 1, CELLS], entries[s, CELLS]
     d, e = entries[s - 1, N_DIMS], entries[s, N_DIMS]
-    left, right = entries[s - 1, AT], entries[s, AT]
+    left, right = entries[s - 1, START], entries[s, START]
     if e == 0:
-        times_number(s - 1, buffer[right], logs)
+        scale_by(logs, s - 1, buffer[right])
         return 0
     if d + e > MAX_DIMS or n * m > MOST_CELLS:
-        return NO_ROOM
+        return TOO_LARGE
     copy = max(left + n * m, right + m)
     if copy + m > len(buffer):
         return copy + m
@@ -116,7 +106,7 @@ def outer(s, entries, logs, buffer):
 
 @kernel()
 def strides_in(s, dims, n, entries, lo, hi, steps, row):
-    """How far apart neighbouring codes of n variables lie in a tensor; 0 where it has not it."""
+    """The strides of n variables in a tensor; 0 for those that it does not have."""
     for j in range(n):
         steps[row, j] = 0
         stride = 1
@@ -129,11 +119,11 @@ def strides_in(s, dims, n, entries, lo, hi, steps, row):
 
 @kernel()
 def add_top(s, weight, entries, logs, buffer, lo, hi, steps):
-    """Add the top answer, times e to the power of ``weight``, to the one below it."""
+    """Add the top answer, times ``exp(weight)``, to the one below it."""
     if logs[s, FACTOR] <= 0.0:
         return
     scale = logs[s, SCALE] + weight + log(logs[s, FACTOR])
-    mine, total, n = entries[s, AT], entries[s - 1, AT], entries[s, N_DIMS]
+    mine, total, n = entries[s, START], entries[s - 1, START], entries[s, N_DIMS]
     if logs[s - 1, SCALE] == -np.inf:
         logs[s - 1, SCALE], logs[s - 1, FACTOR] = scale, 1.0
         for c in range(entries[s, CELLS]):
@@ -184,7 +174,7 @@ def join(s, entries, logs, buffer, lo, hi, steps):
             if t == s - 1 and (entries[t, OPENED] >> d) & 1:
                 continue
             if n == MAX_DIMS:
-                return NO_ROOM
+                return TOO_LARGE
             dims[n] = entries[t, FIRST_DIM + d]
             n += 1
     n_left, cells = n, 1
@@ -193,7 +183,7 @@ def join(s, entries, logs, buffer, lo, hi, steps):
     for d in range(entries[s - 1, N_DIMS]):
         if (entries[s - 1, OPENED] >> d) & 1:
             if n == MAX_DIMS:
-                return NO_ROOM
+                return TOO_LARGE
             dims[n] = entries[s - 1, FIRST_DIM + d]
             n += 1
     summed = 1
@@ -201,7 +191,7 @@ def join(s, entries, logs, buffer, lo, hi, steps):
         summed *= hi[dims[d]] - lo[dims[d]] + 1
     start = end_of(s, entries, 0)
     if cells > MOST_CELLS:
-        return NO_ROOM
+        return TOO_LARGE
     if start + cells > len(buffer):
         return start + cells
     strides_in(s - 1, dims, n, entries, lo, hi, steps, 2)
@@ -210,9 +200,9 @@ def join(s, entries, logs, buffer, lo, hi, steps):
         steps[1, d] = 0
     _sum_products(n, cells, summed, start, s, entries, buffer, lo, hi, steps)
     logs[s - 1, SCALE] += logs[s, SCALE]
-    times_number(s - 1, logs[s, FACTOR], logs)
+    scale_by(logs, s - 1, logs[s, FACTOR])
     for c in range(cells):
-        buffer[entries[s - 1, AT] + c] = buffer[start + c]
+        buffer[entries[s - 1, START] + c] = buffer[start + c]
     for d in range(n_left):
         entries[s - 1, FIRST_DIM + d] = dims[d]
     entries[s - 1, CELLS], entries[s - 1, N_DIMS], entries[s - 1, OPENED] = cells, n_left, 0
@@ -231,7 +221,7 @@ def _is_in(s, v, entries):
 @kernel()
 def _sum_products(n, cells, summed, start, s, entries, buffer, lo, hi, steps):
     """Walk over all cells of n variables, the summed ones fastest, and add up the products."""
-    one, other = entries[s - 1, AT], entries[s, AT]
+    one, other = entries[s - 1, START], entries[s, START]
     width = 1 if n == 0 else hi[steps[0, n - 1]] - lo[steps[0, n - 1]] + 1
     run = width if summed > 1 else 1
     by_one = steps[2, n - 1] if run > 1 else 0

@@ -40,14 +40,21 @@ from fspn.engine.program import (
 
 
 @kernel()
-def _constrained(node, ints, lo, hi, w, sizes):
-    """Whether the event says anything about the node's scope."""
-    scope = ints[node + NODE.scope]
-    for s in range(scope, scope + ints[node + NODE.scope_length]):
+def scope_constrained(length, scope, ints, event, sizes):
+    """Whether the event constrains any of the variables listed in ``ints`` from ``scope`` on."""
+    lo, hi, w = event.lower, event.upper, event.places
+    for s in range(scope, scope + length):
         v = ints[s]
         if lo[v] > 0 or hi[v] < sizes[v] - 1 or w[v] >= 0:
             return True
     return False
+
+
+@kernel()
+def _constrained(node, ints, event, sizes):
+    """Whether the event constrains the node's scope."""
+    length, scope = ints[node + NODE.scope_length], ints[node + NODE.scope]
+    return scope_constrained(length, scope, ints, event, sizes)
 
 
 @kernel()
@@ -67,9 +74,9 @@ def range_mass(pmf, cumulative, low, high, w, weights, numbers):
 
 @kernel()
 def _fewest_rows(node, ints, tables, lo, hi):
-    """The rows of a sparse joint table that one variable's range leaves, the fewest of any.
+    """The rows of a sparse joint table inside the most selective variable's range.
 
-    Returns where the order of the rows by that variable stands (-1: as they are), from, to.
+    Returns the offset of the row order by that variable (-1: as stored), from, to.
     """
     n, variables = ints[node + JOINT_NODE.n_variables], ints[node + JOINT_NODE.variables]
     index = ints[node + JOINT_NODE.row_index]
@@ -85,8 +92,10 @@ def _fewest_rows(node, ints, tables, lo, hi):
 
 
 @kernel()
-def joint_mass(node, ints, tables, numbers, lo, hi, w, weights):
-    """A sparse joint table plus its product term."""
+def joint_mass(node, pools, event):
+    """The probability of a sparse joint table with its product term."""
+    ints, tables, numbers = pools.ints, pools.tables, pools.numbers
+    lo, hi, w, weights = event.lower, event.upper, event.places, event.weights
     n, variables = ints[node + JOINT_NODE.n_variables], ints[node + JOINT_NODE.variables]
     rows, shares = ints[node + JOINT_NODE.rows], ints[node + JOINT_NODE.shares]
     epsilon = numbers[ints[node + JOINT_NODE.epsilon]]
@@ -114,7 +123,7 @@ def joint_mass(node, ints, tables, numbers, lo, hi, w, weights):
 # A frame of the evaluation stack: the node, how far it has come, the top of the saved sides and of
 # the buffer below it; a block's frame also holds its message. AT_NODE must come first.
 AT_NODE, STEP, SAVED, TOP, START, CELLS, N_KEPT, AT_BOX = range(8)
-FRAME = 8
+FRAME_WORDS = 8
 
 
 @kernel()
@@ -141,7 +150,7 @@ def _widen(box, ints, lo, hi, saved, sp):
 
 @kernel()
 def _fix_cell(frame, cell, lo, hi, saved):
-    """Set a block's outer variables to one cell of its message."""
+    """Set a block's external variables to one cell of its message."""
     sp = frame[SAVED] - 3 * frame[N_KEPT]
     for d in range(frame[N_KEPT] - 1, -1, -1):
         v = saved[sp + 3 * d]
@@ -200,7 +209,7 @@ def _leaf(node, pools, event):
     ints, numbers = pools.ints, pools.numbers
     lo, hi, w, weights = event.lower, event.upper, event.places, event.weights
     if ints[node] != UNI_LEAF:
-        p = joint_mass(node, ints, pools.tables, numbers, lo, hi, w, weights)
+        p = joint_mass(node, pools, event)
     else:
         v, pmf = ints[node + LEAF.variable], ints[node + LEAF.pmf]
         cumulative = ints[node + LEAF.cumulative]
@@ -236,16 +245,14 @@ def _leaves(node, step, ints, numbers, event, sizes):
 
 
 @kernel(forceinline=True)
-def evaluate(
-    root, pools, event, sizes, buffer, first, work
-):  # fmt: skip
+def evaluate(root, pools, event, sizes, buffer, first, work):
     """The log-probability of the event on a node; a second value > 0 asks for a larger buffer.
 
     FSPN-Infer with its own stack: numba cannot cache a recursive function, and trees are deep.
-    ``first`` is where the buffer is free.
+    ``first`` is the start of the free part of the buffer.
     """
     ints, numbers = pools.ints, pools.numbers
-    lo, hi, w = event.lower, event.upper, event.places
+    lo, hi = event.lower, event.upper
     frames, partial, saved = work.frames, work.partial, work.saved
     heads, arena, known = work.memory
     forget(heads, arena)
@@ -258,7 +265,7 @@ def evaluate(
         # A dense block and the children of a product at the root look for themselves.
         is_dense = kind == BLOCK and ints[node + BLOCK_NODE.dense] >= 0
         looks = is_dense or (kind == PRODUCT and depth == 1)
-        if step == 0 and not looks and not _constrained(node, ints, lo, hi, w, sizes):
+        if step == 0 and not looks and not _constrained(node, ints, event, sizes):
             answer = 0.0
             depth -= 1
         elif kind == PRODUCT:
@@ -300,7 +307,7 @@ def evaluate(
             if step == 0:
                 right = ints[node + FACTORIZE_NODE.right_scope]
                 length = ints[node + FACTORIZE_NODE.right_length]
-                if not scope_constrained(length, right, ints, lo, hi, w, sizes):
+                if not scope_constrained(length, right, ints, event, sizes):
                     frame[AT_NODE] = left
                     continue
                 own[0], frame[AT_BOX], frame[STEP] = -np.inf, 0, 1
@@ -340,7 +347,7 @@ def evaluate(
             if step == 0:
                 value, need = _enter_block(
                     frame, pools, event, work.keep, buffer, saved, work.sparse
-                )  # fmt: skip
+                )
                 if need > 0:
                     return 0.0, need
                 if value == -np.inf or ints[node + BLOCK_NODE.base] < 0:
@@ -365,16 +372,6 @@ def evaluate(
             answer = _leaf(node, pools, event)
             depth -= 1
     return answer, 0
-
-
-@kernel()
-def scope_constrained(n, scope, ints, lo, hi, w, sizes):
-    """Whether the event says anything about some variables."""
-    for s in range(scope, scope + n):
-        v = ints[s]
-        if lo[v] > 0 or hi[v] < sizes[v] - 1 or w[v] >= 0:
-            return True
-    return False
 
 
 @kernel()

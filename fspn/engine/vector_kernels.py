@@ -1,11 +1,11 @@
-r"""What numba has no words for: eight sums at once in vector registers, and the lowest bit.
+r"""What numba cannot express: eight sums at once in vector registers, and the lowest bit.
 
-:math:`s_j = \sum_y b_y A_{yj}` for eight neighbouring columns j is what most of the time of a dense
-block goes to. Written as eight scalar sums, numba compiles it to eight scalar instructions per row
-(its vectoriser of straight-line code is off by default, for the whole process), written as a loop
-over j it goes through memory. So the loop over y is put together here from vector instructions,
-two rows at a time to keep four sums under way. The plain functions say what is computed; numba
-takes the other form wherever compiled code calls them.
+:math:`s_j = \sum_y b_y A_{yj}` for eight neighbouring columns j takes most of the time of a dense
+block. Written as eight scalar sums, numba compiles it to eight scalar instructions per row (its
+vectoriser of straight-line code is off by default, for the whole process), written as a loop over j
+it goes through memory. So the loop over y is assembled here from vector instructions, two rows at a
+time to keep four sums in flight. The Python functions define what is computed; compiled code calls
+the LLVM form.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs
@@ -26,7 +26,7 @@ VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
 
 def lowest_bit(bits):
-    """The place of the lowest bit of a positive number."""
+    """The position of the lowest set bit of a positive number."""
     return int(bits & -bits).bit_length() - 1
 
 
@@ -58,11 +58,11 @@ def eight_products(buffer, p, q, target):
         buffer[target + j] = buffer[p + j] * buffer[q + j]
 
 
-def short():
-    """In a loop of few rounds: LLVM is to leave it as it is, neither unrolled nor in vectors.
+def no_unroll():
+    """Marks a loop of few iterations: LLVM must neither unroll nor vectorise it.
 
-    It would take a loop of unknown length for a long one, and what it then sets up, before the
-    loop and behind it, costs more than a dozen rounds.
+    LLVM takes a loop of unknown length for a long one, and the set-up that it adds before and after
+    costs more than a dozen iterations.
     """
 
 
@@ -114,12 +114,12 @@ class _Sums:
 
 
 def _leave_loop(builder: Any) -> None:
-    """A loop with (no) assembler in it is left as it is."""
+    """An empty piece of assembler, which keeps LLVM from transforming the loop."""
     builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
 
 
 @intrinsic
-def _short(typing):  # pragma: no cover - compiled
+def _no_unroll(typing):  # pragma: no cover - compiled
     def codegen(context, builder, signature, arguments):
         _leave_loop(builder)
         return context.get_dummy_value()
@@ -127,9 +127,9 @@ def _short(typing):  # pragma: no cover - compiled
     return types.void(), codegen
 
 
-@overload(short)
-def _compiled_short():
-    return lambda: _short()
+@overload(no_unroll)
+def _compiled_no_unroll():
+    return lambda: _no_unroll()
 
 
 @intrinsic
@@ -199,7 +199,7 @@ def _compiled_bit(bits):
 
 
 def _check(buffer: Any) -> None:
-    """The instructions are for doubles that lie side by side."""
+    """Refuse arrays that are not contiguous doubles."""
     if (buffer.dtype, buffer.ndim, buffer.layout) != (types.float64, 1, "C"):
         raise TypingError(f"sums of {buffer}: one row of float64 is needed")
 

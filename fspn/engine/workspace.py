@@ -1,7 +1,7 @@
 """What kernels hand to each other: an event, and the arrays that an evaluation writes to.
 
-Arrays cross the border to Python one by one, because a tuple there costs microseconds per call;
-inside, a few named tuples stand for them.
+Arrays are passed from Python one by one, because unboxing a tuple costs microseconds per call;
+inside the kernels a few named tuples hold them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Event(NamedTuple):
-    """Per variable the range of codes and the place of its weights (-1: none); the weights."""
+    """Per variable the range of codes and the offset of its weights (-1: none); the weights."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -57,6 +57,28 @@ class TensorStack(NamedTuple):
     logs: np.ndarray
     steps: np.ndarray
     kept: np.ndarray
+
+
+class RegionBuffers(NamedTuple):
+    """Where an evaluation by regions writes (:mod:`fspn.engine.region_kernels`).
+
+    Arguments:
+        arena: The contexts, one behind the other.
+        links: Pairs of sub-events and regions, and maps between contexts.
+        vectors: The vectors of the answers on the stack.
+        answers: Scale and factor of every answer on the stack.
+        places: Where the vector of every answer stands.
+        frames: What is kept of a context while another one is in force.
+        free: The packed event that constrains nothing.
+    """
+
+    arena: np.ndarray
+    links: np.ndarray
+    vectors: np.ndarray
+    answers: np.ndarray
+    places: np.ndarray
+    frames: np.ndarray
+    free: np.ndarray
 
 
 class Workspace(NamedTuple):

@@ -348,7 +348,7 @@ def test_shorter_tables_change_no_answer(seed: int) -> None:
     few = rng.random(lower.shape) < 0.7
     lower[few], upper[few] = 0, np.broadcast_to(np.array(maker.sizes) - 1, upper.shape)[few]
     found = []
-    for limits in ({}, {"MAX_SHORTER": 0}, {"MAX_SHORTER": 40}, {"MAX_TABLE": 0}):
+    for limits in ({}, {"MAX_PRESUMMED": 0}, {"MAX_PRESUMMED": 40}, {"MAX_TABLE": 0}):
         with pytest.MonkeyPatch.context() as patch:
             for name, value in limits.items():
                 patch.setattr(fspn.engine.compile_dense, name, value)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fspn.engine import tensor_kernels
 from fspn.engine.compile import Program, compile_fspn
 from fspn.engine.engine import Engine
+from fspn.engine.program import NEEDS
 from fspn.model.infer import log_probability
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.nodes import Factorize, Node, Product, Sum, UniLeaf
@@ -19,7 +20,6 @@ from fspn.schema.events import CodeRange, Events
 from tests.random_models import ModelMaker
 
 seeds = st.integers(0, 2**32 - 1)
-MESSAGES = 7
 
 
 class TabledMaker(ModelMaker):
@@ -67,9 +67,9 @@ class TabledMaker(ModelMaker):
 
 def by_cells(program: Program, domain: Domain, events: Events) -> np.ndarray:
     """The answers of the tree kernels, which ask the base cell by cell."""
-    depth = program.depth.copy()
-    depth[MESSAGES] = -1
-    return Engine(replace(program, depth=depth), domain).log_probability(events)
+    needs = program.needs.copy()
+    needs[NEEDS.messages] = -1
+    return Engine(replace(program, needs=needs), domain).log_probability(events)
 
 
 @given(seeds, st.integers(4, 9))
@@ -90,7 +90,7 @@ def test_random_models_have_messages() -> None:
     for seed in range(40):
         maker = TabledMaker(seed, 7)
         programs.append(compile_fspn(maker.model(), maker.sizes))
-    assert sum(int(program.depth[MESSAGES] > 0) for program in programs) >= 30
+    assert sum(int(program.needs[NEEDS.messages] > 0) for program in programs) >= 30
 
 
 def test_numbers_that_are_too_small_are_left_to_the_tree_kernels() -> None:
@@ -103,9 +103,9 @@ def test_numbers_that_are_too_small_are_left_to_the_tree_kernels() -> None:
     base = maker.sum_of([Product(parts), Product(parts)])
     root = Factorize(base, maker.table(0, [1, 2]))
     program = compile_fspn(root, maker.sizes)
-    assert program.depth[MESSAGES] > 0
+    assert program.needs[NEEDS.messages] > 0
     last = CodeRange(np.array([2]), np.array([2]))
     events = Events(1, {0: last, 1: CodeRange(np.array([1]), np.array([2])), 2: last})
     found = Engine(program, maker.domain()).log_probability(events)
     np.testing.assert_allclose(found, log_probability(root, events), rtol=1e-12)
-    assert np.exp(found[0]) < tensor_kernels.LEAST
+    assert np.exp(found[0]) < tensor_kernels.LEAST_SCALE

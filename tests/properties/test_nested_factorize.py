@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fspn.engine import context_kernels, memo_kernels, region_program
 from fspn.engine.compile import Program, compile_fspn
 from fspn.engine.engine import Engine
-from fspn.engine.program import MEMO
+from fspn.engine.program import MEMO, NEEDS
 from fspn.model.infer import log_probability
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.independent import Independent
@@ -77,9 +77,9 @@ def make(seed: int, width: int) -> tuple[NestedMaker, Node, Engine]:
 
 def by_the_tree(program: Program, domain: Domain, events: Events) -> np.ndarray:
     """The answers of the tree kernels, which stand in where the others find no room."""
-    depth = program.depth.copy()
-    depth[4:6] = -1, 0
-    return Engine(replace(program, depth=depth), domain).log_probability(events)
+    needs = program.needs.copy()
+    needs[NEEDS.regions], needs[NEEDS.n_region_answers] = -1, 0
+    return Engine(replace(program, needs=needs), domain).log_probability(events)
 
 
 @given(seeds, st.integers(5, 9))
@@ -96,9 +96,9 @@ def test_random_models_have_instructions() -> None:
     """Tables among the nodes leave the answer to the tree kernels; enough models have none."""
     programs = [make(seed, 7)[2].program for seed in range(60)]
     n_words = [
-        int(p.pools.ints[p.depth[4] + region_program.PLAN.n_words])
+        int(p.pools.ints[p.needs[NEEDS.regions] + region_program.PLAN.n_words])
         for p in programs
-        if p.depth[4] > 0
+        if p.needs[NEEDS.regions] > 0
     ]
     assert len(n_words) >= 15
     assert 1 in n_words
@@ -112,7 +112,8 @@ def test_without_room_to_remember_the_answers_stay(seed: int, width: int) -> Non
     lower, upper, places, weights = engine.pack(events)
     expected = engine.run(lower, upper, places, weights)
     few = compile_fspn(root, maker.sizes)
-    few.depth[3:6] = min(int(few.depth[3]), 1), -1, 0
+    few.needs[NEEDS.n_heads] = min(int(few.needs[NEEDS.n_heads]), 1)
+    few.needs[NEEDS.regions], few.needs[NEEDS.n_region_answers] = -1, 0
     crowded = Engine(few, maker.domain()).run(lower, upper, places, weights)
     np.testing.assert_allclose(np.exp(crowded), np.exp(expected), rtol=1e-12, atol=1e-15)
 
@@ -147,7 +148,7 @@ def test_a_chain_that_could_not_be_answered_region_by_region() -> None:
     domain = Domain(tuple(Variable(f"x{v}", "ordered", np.arange(size)) for v in range(n + 1)))
     program = compile_fspn(root, [size] * (n + 1))
     assert (program.pools.ints == MEMO).any()
-    assert program.depth[4] > 0, "instructions for regions"
+    assert program.needs[NEEDS.regions] > 0, "instructions for regions"
     last = np.arange(size)
     events = Events(size, {n - 1: CodeRange(last, last)})
     expected = start

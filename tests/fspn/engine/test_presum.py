@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fspn.engine.presum
-from fspn.engine.presum import Shortener, ShortTable
-from fspn.engine.program import WAYS
+from fspn.engine.presum import PresummedTable, Presummer
+from fspn.engine.program import PRESUMS
 
 SIZES = (2, 3, 4, 2, 3, 2, 5)
 
@@ -28,7 +28,7 @@ def network(
     return tables
 
 
-def summed(tables: list[tuple[tuple[int, ...], np.ndarray]], table: ShortTable) -> np.ndarray:
+def summed(tables: list[tuple[tuple[int, ...], np.ndarray]], table: PresummedTable) -> np.ndarray:
     """The product of a variable's table and those of the merged ones, summed over the latter."""
     operands: list[object] = []
     for variable in (table.dims[-1], *table.merged):
@@ -37,26 +37,26 @@ def summed(tables: list[tuple[tuple[int, ...], np.ndarray]], table: ShortTable) 
     return np.einsum(*operands, list(table.dims))
 
 
-def all_of(shortener: Shortener, n: int) -> list[ShortTable]:
-    return [table for variable in range(n) for table in shortener.tables_of(variable)]
+def all_of(presummer: Presummer, n: int) -> list[PresummedTable]:
+    return [table for variable in range(n) for table in presummer.tables_of(variable)]
 
 
 def test_a_chain_becomes_a_marginal() -> None:
     tables = network([(), (0,), (1,), (2,)])
-    found = Shortener(tables, 1000).tables_of(3)
+    found = Presummer(tables, 1000).tables_of(3)
     assert [(t.dims, sorted(t.merged)) for t in found] == [
         ((2, 3), []), ((1, 3), [2]), ((0, 3), [1, 2]), ((3,), [0, 1, 2]),
     ]  # fmt: skip
     first, second, third, fourth = (cells for _, cells in tables)
     np.testing.assert_allclose(found[-1].cells, first @ second @ third @ fourth, rtol=1e-14)
-    assert found[0].ways == [(2, found[1])]
-    assert found[-1].ways == []
+    assert found[0].presums == [(2, found[1])]
+    assert found[-1].presums == []
 
 
 def test_a_parent_stays_while_another_of_its_children_is_between() -> None:
     """0 is above 1 and 2, both above 3: it can only go when both are gone."""
     tables = network([(), (0,), (0,), (1, 2)])
-    merged = {t.merged for t in Shortener(tables, 10_000).tables_of(3)}
+    merged = {t.merged for t in Presummer(tables, 10_000).tables_of(3)}
     assert merged == {frozenset(s) for s in ((), (1,), (2,), (1, 2), (0, 1, 2))}
 
 
@@ -68,11 +68,11 @@ networks = st.lists(
 @given(networks, st.integers(0, 2**32 - 1))
 def test_every_table_is_a_sum_and_a_law(parents: list[tuple[int, ...]], seed: int) -> None:
     tables = network(parents, seed)
-    for table in all_of(Shortener(tables, 10**6), len(SIZES)):
+    for table in all_of(Presummer(tables, 10**6), len(SIZES)):
         np.testing.assert_allclose(table.cells, summed(tables, table), rtol=1e-12)
         np.testing.assert_allclose(table.cells.sum(axis=-1), 1.0, rtol=1e-12)
-        assert len(table.ways) <= WAYS
-        for parent, shorter in table.ways:
+        assert len(table.presums) <= PRESUMS
+        for parent, shorter in table.presums:
             own = tables[parent][1].size + table.cells.size
             assert shorter.merged == table.merged | {parent}
             assert shorter.cells.size <= fspn.engine.presum.MAX_GROWTH * own
@@ -81,7 +81,7 @@ def test_every_table_is_a_sum_and_a_law(parents: list[tuple[int, ...]], seed: in
 @pytest.mark.parametrize("room", [0, 5, 20, 100])
 def test_no_more_cells_than_there_is_room_for(room: int) -> None:
     tables = network([(), (0,), (1,), (2,), (3,), (3, 4), (2, 5)])
-    found = all_of(Shortener(tables, room), 7)
+    found = all_of(Presummer(tables, room), 7)
     added = sum(table.cells.size for table in found if table.merged)
     assert added <= room
     assert (added > 0) == (room >= 5)
@@ -91,7 +91,7 @@ def test_no_more_cells_than_there_is_room_for(room: int) -> None:
 def test_the_number_of_tables_of_a_variable_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fspn.engine.presum, "MAX_TABLES", 2)
     tables = network([(), (0,), (1,), (2,)])
-    found = Shortener(tables, 1000).tables_of(3)
+    found = Presummer(tables, 1000).tables_of(3)
     assert [sorted(t.merged) for t in found] == [[], [2]]
-    assert found[1].ways == []
+    assert found[1].presums == []
     assert prod(found[1].cells.shape) == SIZES[1] * SIZES[3]
