@@ -1,4 +1,4 @@
-"""What to do about numba functions that are not compiled yet.
+"""How calls behave while numba functions are not compiled yet.
 
 Imports nothing of this package. ``FSPN_KERNELS`` in the environment says how a first call behaves:
 ``background`` (the default) answers at once by plain Python where that is quick enough, ``wait``
@@ -37,9 +37,9 @@ def warn_of_compiling(what: str) -> None:
 
 
 class Announcer(event.Listener):
-    """Says once that this process compiles, when that has taken :data:`SILENCE` seconds.
+    """Warns once that this process is compiling, after :data:`SILENCE` seconds.
 
-    What was asked for (``FSPN_KERNELS=wait``) is not announced.
+    Not with ``FSPN_KERNELS=wait``, where the wait was asked for.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ def is_cached(kernel: Any, arguments: Sequence[Any]) -> bool:
 
 
 class Patient:
-    """A numba function that runs as plain Python until that has taken as long as compiling would.
+    """A numba function that runs as Python until that has taken as long as compiling would.
 
     Small tables are then learned without a compiler. Only for functions that call no other numba
     function: those would be compiled.
@@ -112,5 +112,5 @@ class Patient:
 
 
 def patient(kernel: Any) -> Any:
-    """The function as a :class:`Patient`; as it is where numba is switched off."""
+    """The function as a :class:`Patient`; unchanged where numba is switched off."""
     return Patient(kernel) if hasattr(kernel, "py_func") else kernel

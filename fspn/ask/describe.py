@@ -25,16 +25,16 @@ class Description:
 
     Arguments:
         nodes: How many nodes there are of each kind.
-        tables: How many conditional tables there are of each kind: rows of counts, integer laws,
-            graded laws, decision trees, whole tables; "a + b" is a with b on top.
+        tables: How many conditional tables there are of each kind: rows of counts, integer-linear
+            laws, graded laws, decision trees, full tables; "a + b" is level b on level a.
         n_parameters: The number of free parameters.
         size_bytes: The size of the model.
         dependences: The strongest dependences between columns that share a table: the mutual
-            information in nats, and as a share of the smaller entropy.
+            information in nats, and as a fraction of the smaller entropy.
         columns: The columns, as :meth:`fspn.schema.domain.Domain.summary` lists them.
-        gains: Nats per training row that kinds of nodes brought: sum nodes over one network,
-            factorize nodes (tables) over independent columns, laws and trees over tables of counts
-            with the same parents. Tables are judged by leave-one-out likelihood.
+        gains: What each kind of node gained, in nats per training row: sum nodes compared with one
+            network, factorize nodes (tables) with independent columns, laws and trees with tables
+            of counts over the same parents. Tables are judged by leave-one-out likelihood.
     """
 
     nodes: dict[str, int]
@@ -85,8 +85,8 @@ def describe(
         root: The model.
         domain: Its columns.
         size_bytes: Its size.
-        pair: The joint table of two coded columns.
-        gains: What kinds of nodes gained, in nats per row.
+        pair: A function that gives the joint table of two coded columns.
+        gains: What each kind of node gained, in nats per row.
     """
     kinds = Counter(_kind(node) for node in walk(root))
     found = [_dependence(domain, v, u, pair(v, u)) for v, u in _pairs(root)]
@@ -130,7 +130,7 @@ GAIN_WORDS = {
 
 
 def _table_kinds(root: Node) -> Iterator[str]:
-    """What each conditional table is made of, from its first level up."""
+    """The levels of each conditional table, from the first up."""
     for node in walk(root):
         if isinstance(node, TableSplit):
             families = dict.fromkeys(level.family for level in node.cpt.levels)
@@ -138,7 +138,7 @@ def _table_kinds(root: Node) -> Iterator[str]:
 
 
 def _pairs(root: Node) -> list[tuple[int, int]]:
-    """Columns that share a table, those of many tables first."""
+    """Pairs of columns that share a table, the most frequent pairs first."""
     counted = Counter(_table_pairs(root))
     return [pair for pair, _ in counted.most_common(MAX_PAIRS)]
 

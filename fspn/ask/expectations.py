@@ -20,12 +20,12 @@ MICROSECONDS = 1e6
 
 
 class ExpectationQuestions(Questions):
-    """Numbers that sum up what a model says about columns."""
+    """Summary statistics of columns under the model, given evidence."""
 
     def mean(self, column: Hashable, given: Any = None, strict: bool = False) -> Any:
         r""":math:`E[X \mid E]` of a column of numbers, dates or booleans.
 
-        Missing values are left out; values beyond the training range count at its ends.
+        Missing values are excluded; probability beyond the training range counts at its ends.
 
         Arguments:
             column: The column; the mean of datetimes is a datetime.
@@ -68,18 +68,18 @@ class ExpectationQuestions(Questions):
         variable = self.domain_[self.domain_.index(column)]
         found = variable.restore(line.ravel()).to_numpy().reshape(line.shape)
         found = found[:, 0] if np.ndim(q) == 0 else found
-        return _plain(found[0]) if single else found
+        return _scalar(found[0]) if single else found
 
     def entropy(
         self, columns: Sequence[Hashable] | Hashable, given: Any = None, strict: bool = False
     ) -> Any:
         r""":math:`-E[\ln p(X \mid E)]` of columns together, in nats.
 
-        A sum over the values of discrete columns; reals count by their density, as in
-        :meth:`score_samples`. Missing values are a state like any other.
+        A sum over the values of discrete columns and an integral of the density over reals, as in
+        :meth:`score_samples`. Missing is a state like any other.
 
         Arguments:
-            columns: A column, or a list of columns whose joint entropy is meant.
+            columns: A column, or a list of columns for their joint entropy.
             given: Evidence in the forms of :meth:`conditional`.
             strict: Whether evidence of probability zero is an error rather than NaN.
         """
@@ -94,7 +94,7 @@ class ExpectationQuestions(Questions):
         return float(found[0]) if single else found
 
     def _entropies_inside(self, v: int, asked: Events, event: int) -> np.ndarray:
-        """The entropy that is left once the cell of a column is known."""
+        """The entropy within cells: what remains once the cell of a column is known."""
         variable = self.domain_[v]
         found = np.zeros(variable.size)
         if variable.cells is not None:
@@ -112,8 +112,8 @@ class ExpectationQuestions(Questions):
     ) -> Any:
         r""":math:`I(A; B \mid E) = H(A \mid E) + H(B \mid E) - H(A, B \mid E)`, in nats.
 
-        Continuous columns count by their cells: inside of a cell a value depends on nothing else,
-        so this is their mutual information itself. Missing values are a state like any other.
+        Continuous columns enter by their cells. Within its cell a value is independent of all other
+        columns, so nothing is lost. Missing is a state like any other.
 
         Arguments:
             a: A column, or a list of columns.
@@ -138,7 +138,7 @@ class ExpectationQuestions(Questions):
     # ------------------------------------------------------------------ one column
 
     def _given(self, given: Any, strict: bool) -> tuple[Events, bool]:
-        """The evidence, and whether a single one was meant; a warning where it is impossible."""
+        """The evidence as events, and whether it was a single one; warns if it is impossible."""
         asked, single = self._events({} if given is None else given, points=True)
         if np.isneginf(self._log_probability(asked)).any():
             self._impossible_evidence(strict)
@@ -147,7 +147,7 @@ class ExpectationQuestions(Questions):
     def _law(
         self, column: Hashable, given: Any, strict: bool, moments: bool = False
     ) -> tuple[ColumnLaw, bool]:
-        """The law of one column given every evidence, missing values left out."""
+        """The distribution of one column given each evidence, missing values excluded."""
         self._check_fitted()
         v = self.domain_.index(column)
         variable = self.domain_[v]
@@ -187,7 +187,7 @@ class ExpectationQuestions(Questions):
         return cdf
 
     def _shares(self, v: int, events: Events) -> np.ndarray:
-        """The probability of every cell given each event and that there is a value, (n, cells)."""
+        """The probability of every cell given each event and no missing value, (n, cells)."""
         size, n = self.domain_[v].n_values, events.n
         own = events.constraints.get(v)
         weights = own.weights(size) if isinstance(own, CodeRange | CodeWeights) else 1.0
@@ -203,7 +203,7 @@ class ExpectationQuestions(Questions):
     # ------------------------------------------------------------------ several columns
 
     def _axes(self, names: Sequence[Hashable]) -> list[int]:
-        """The positions of different columns that have finite tables."""
+        """The positions of the named columns, which must be distinct and have cells."""
         self._check_fitted()
         if not names:
             raise ValueError("no column is named")
@@ -240,8 +240,8 @@ def _entropy(table: np.ndarray) -> float:
     return float(-(some * np.log(some)).sum())
 
 
-def _plain(value: Any) -> Any:
-    """A scalar in Python's own type, a datetime as pandas'."""
+def _scalar(value: Any) -> Any:
+    """A numpy scalar as Python's own type, a datetime as a pandas Timestamp."""
     if isinstance(value, np.datetime64):
         return pd.Timestamp(value)
     return value.item() if isinstance(value, np.generic) else value

@@ -29,7 +29,7 @@ class Difference:
     Arguments:
         column: The column.
         distance: Half the sum of the absolute differences of probabilities, 0 to 1.
-        value: The value that is more probable here than overall by most, in words.
+        value: The value whose probability exceeds the overall one by most, in words.
         here: Its probability in the component.
         overall: Its probability in the model.
     """
@@ -49,7 +49,7 @@ class Component:
     """A component of the root sum node.
 
     Arguments:
-        weight: Its share of the rows.
+        weight: The fraction of the rows that belong to it.
         differences: The columns that differ most from the whole model, most different first.
     """
 
@@ -126,7 +126,7 @@ class LatentQuestions(Questions):
         ]
 
     def _marginals(self, root: Node) -> dict[int, np.ndarray]:
-        """The marginals of all coded columns: at once on networks, else one by one."""
+        """The marginals of all coded columns: in one pass on networks, otherwise one by one."""
         try:
             return marginals(root)
         except NoMarginals:
@@ -140,7 +140,7 @@ class LatentQuestions(Questions):
         return np.ones(1), (self.root_,)
 
     def _row_batches(self, columns: list[np.ndarray]) -> list[tuple[np.ndarray, Events]]:
-        """Rows of the same missing cells together."""
+        """Batches of rows that lack the same cells."""
         missing = np.column_stack([_is_missing(column) for column in columns])
         found = []
         for mine in patterns(missing):

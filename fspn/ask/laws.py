@@ -1,4 +1,4 @@
-"""The law of one column given evidence: its moments, quantiles and what its cells hold inside."""
+"""The distribution of one column given evidence: moments, quantiles, and the law within cells."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ TAIL = 1e-12
 
 
 class ColumnLaw(Protocol):
-    """A law on a column's line, one per evidence; NaN where the evidence is impossible."""
+    """The distribution of a column given each evidence; NaN where the evidence is impossible."""
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance, shape (n,)."""
         ...
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
-        """The quantiles at some shares, shape (n, shares)."""
+        """The quantiles at the given levels, shape (n, levels)."""
         ...
 
 
@@ -51,7 +51,7 @@ class DiscreteLaw:
 
 
 class CellLaw:
-    """Probabilities of cells with laws inside, cut to the evidence.
+    """Probabilities of cells with a law within each, restricted to the evidence.
 
     Arguments:
         cells: The cells.
@@ -84,14 +84,14 @@ class CellLaw:
 
 
 class Pieces:
-    """The pieces of cells, cut to ranges of the line.
+    """The pieces of cells, restricted to ranges of the line.
 
     Arguments:
         cell: The cell of every piece.
-        share: Its share of what is left of its cell.
+        share: Its fraction of the mass that is left of its cell.
         middle: Its mean.
         variance: Its variance.
-        log_size: The logarithm of how many values it has, or of its length.
+        log_size: The logarithm of its number of values, or of its length.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Pieces:
         self.log_size = log_size
 
     def entropies(self, n_cells: int) -> np.ndarray:
-        """The entropy inside of every cell, by counting measure and length."""
+        """The entropy within every cell, with respect to counting measure and length."""
         some = self.share > 0
         logs = np.zeros(len(self.share))
         logs[some] = np.log(self.share[some]) - self.log_size[some]
@@ -119,10 +119,10 @@ class Pieces:
 
 
 def cut_pieces(cells: Cells, lower: np.ndarray, upper: np.ndarray) -> Pieces:
-    """The pieces of all cells inside of some disjoint ranges.
+    """The pieces of all cells that lie in some disjoint ranges.
 
-    What lies beyond the training values (the two infinite pieces) counts at its finite end: its law
-    has no mean.
+    The two infinite pieces beyond the training values count at their finite ends: their law has no
+    mean.
     """
     found = [_cut(cells, low, high) for low, high in zip(lower, upper, strict=True) if low <= high]
     if not found:
@@ -134,7 +134,7 @@ def cut_pieces(cells: Cells, lower: np.ndarray, upper: np.ndarray) -> Pieces:
 
 
 def _cut(cells: Cells, low: float, high: float) -> tuple[np.ndarray, ...]:
-    """Cell, mass, mean, variance and logarithm of the size of every piece inside of one range."""
+    """Cell, mass, mean, variance and logarithm of the size of every piece in one range."""
     left, right, step = cells.left, cells.right, cells.step
     start, end = np.maximum(left, low), np.minimum(right, high)
     if step > 0:
@@ -161,11 +161,11 @@ def _cut(cells: Cells, low: float, high: float) -> tuple[np.ndarray, ...]:
 
 
 def reached_cells(cells: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Per evidence and share the cell in which it is reached, and how much of that cell it takes.
+    """The cell in which each quantile is reached, and the fraction of the cell that is needed.
 
     Arguments:
         cells: The probabilities of the cells, shape (n, cells).
-        shares: Numbers in [0, 1].
+        shares: The levels of the quantiles, in [0, 1].
     """
     known = np.nan_to_num(cells)
     before = np.cumsum(known, axis=1)
@@ -181,14 +181,14 @@ def reached_cells(cells: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np
 
 
 class RealLaw:
-    r"""A law of reals by its distribution function, :math:`F(x) = \Pr(X \le x \mid E)`.
+    r"""A distribution of reals by its distribution function, :math:`F(x) = \Pr(X \le x \mid E)`.
 
     :math:`E[X] = a + \int_a^b (1 - F)` and :math:`E[(X-a)^2] = 2 \int_a^b (x - a)(1 - F)` by
     Gauss-Legendre quadrature between quantiles.
 
     Arguments:
-        cdf: F of one evidence (its position) at some points.
-        n: How many evidences.
+        cdf: F given one evidence (by its position) at some points.
+        n: The number of evidences.
     """
 
     def __init__(self, cdf: Callable[[int, np.ndarray], np.ndarray], n: int):
@@ -215,7 +215,7 @@ class RealLaw:
         return np.array([self._invert(event, shares) for event in range(self.n)])
 
     def _invert(self, event: int, shares: np.ndarray) -> np.ndarray:
-        """Bisection, from a grid that reaches far enough for any column."""
+        """Invert F by bisection, from a grid that reaches far enough for any column."""
         targets = np.clip(shares, TAIL, 1 - TAIL)
         if np.isnan(self.cdf(event, np.zeros(1))).any():
             return np.full(len(shares), np.nan)

@@ -31,8 +31,9 @@ class MostProbable(tuple[Any, Any]):
     """The pair (assignment, probability), or a list and an array of them.
 
     Attributes:
-        bound: No assignment has a higher probability; equal to the probability where it is the
-            maximum, above it where the time limit ended the search.
+        bound: An upper bound on the probability of any assignment. It equals the probability of the
+            answer where the maximum was found, and exceeds it where the time limit ended the
+            search.
     """
 
     bound: Any
@@ -63,7 +64,7 @@ class Completions:
         log_bounds: np.ndarray | float,
         columns: Columns,
     ) -> None:
-        """Write the completions of some events."""
+        """Store the completions of some events."""
         self.log_values[rows] = log_values
         self.log_bounds[rows] = log_bounds
         if columns:
@@ -76,7 +77,7 @@ class Completions:
         return ~np.isneginf(self.log_values)
 
     def check_gap(self, seconds: float) -> None:
-        """Warn where the time limit ended a search."""
+        """Warn where the time limit ended a search before the maximum was certain."""
         found = self.found
         gap = float((self.log_bounds[found] - self.log_values[found]).max(initial=0.0))
         if gap > GAP:
@@ -101,11 +102,11 @@ class MapQuestions(Questions):
 
         .. math:: \arg\max_q \Pr(Q = q \mid E)
 
-        All other columns are summed out. Of a column whose cells hold several values the most
-        probable *cell* is found, and the median of the law inside of it is returned; None stands
-        for the missing state. Exact, also through sum nodes (by branch
-        and bound); where the time limit ends the search first, a warning says so and ``bound`` of
-        the answer says how much more probable another assignment could be at most.
+        All other columns are summed out. For a column whose cells hold several values, the most
+        probable *cell* is found and the median within it is returned; None stands for the missing
+        state. The answer is exact, through sum nodes too (by branch and bound). Where the time
+        limit ends the search first, a warning says so and ``bound`` of the answer is an upper bound
+        on the probability of any other assignment.
 
         Arguments:
             evidence: In the forms of :meth:`conditional`: a dictionary, a list of them, or a pair
@@ -136,7 +137,7 @@ class MapQuestions(Questions):
     def predict(self, X: Any, time_limit: float = SECONDS) -> Any:
         """The rows with their missing cells filled in, each row by its most probable completion.
 
-        All cells of a row are filled at once, so that they agree with each other.
+        The missing cells of a row are filled jointly, so that they agree with each other.
 
         Arguments:
             X: A table as in :meth:`score_samples`; a missing cell is NaN or None.
@@ -183,7 +184,7 @@ class MapQuestions(Questions):
         return filled
 
     def _known_cells(self, rows: Events, lacking: np.ndarray) -> Events:
-        """What is known of rows that lack the same cells; a missing cell has some value."""
+        """The known cells of rows that lack the same ones; a missing cell is any value."""
         known = rows.restrict(frozenset(np.flatnonzero(~lacking).tolist()))
         for v in np.flatnonzero(lacking).tolist():
             if self.domain_[v].missing is not None:
@@ -194,7 +195,7 @@ class MapQuestions(Questions):
     # ------------------------------------------------------------------ solving
 
     def _solve(self, events: Events, maxed: frozenset[int], seconds: float) -> Completions:
-        """The best completion of every event; events of the same pattern share the elimination."""
+        """The best completion of every event; events that fix the same variables go together."""
         tables = self._elimination_tables()
         elimination = Elimination(tables, maxed)
         best = Completions(events.n, maxed)
@@ -212,7 +213,7 @@ class MapQuestions(Questions):
     def _solve_chunk(
         self, elimination: Elimination, events: Events, rows: np.ndarray, best: Completions
     ) -> None:
-        """Many events at a time, half as many where their tables do not fit."""
+        """Solve many events at a time; split the batch in half where its tables do not fit."""
         part = events if len(rows) == events.n else events.take(rows)
         try:
             values, columns = best_completions(elimination, self.root_, part)
@@ -232,7 +233,7 @@ class MapQuestions(Questions):
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def _answers(self, v: int, best: Completions, constraint: Constraint | None) -> list[Any]:
-        """The values of one column, None for missing ones and where there is no completion."""
+        """The values of one column; None where it is missing or where there is no completion."""
         variable = self.domain_[v]
         if variable.is_coded and variable.cells is None:
             axis = variable.axis
@@ -246,7 +247,7 @@ class MapQuestions(Questions):
 
 
 def _put(table: pd.DataFrame, v: int, rows: np.ndarray, values: pd.Series) -> None:
-    """Write values into cells of a column, in its own type."""
+    """Write values into some rows of a column, in its own type."""
     column = table.iloc[:, v]
     if isinstance(column.dtype, pd.CategoricalDtype):
         new = [x for x in values.unique() if x not in column.cat.categories]

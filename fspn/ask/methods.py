@@ -16,8 +16,8 @@ from fspn.ask.parse import (
     dict_events,
     in_cells,
     intersect_events,
-    plain_pairs,
     row_events,
+    value_pairs,
 )
 from fspn.engine.cold_start import answer_meanwhile
 from fspn.engine.engine import Engine
@@ -38,10 +38,10 @@ Answers = tuple[np.ndarray, bool, bool]
 
 
 class ReadyEngine:
-    """The compiled model; None where it cannot be compiled or its kernels are not yet.
+    """The compiled engine; None where the model cannot be compiled or kernels are not ready.
 
     Once ready it becomes an attribute of the instance, which is found before this descriptor: a
-    property would take as long as a tenth of a short question each time.
+    property would cost a tenth of a simple question on every call.
     """
 
     def __get__(self, model: Questions, owner: type) -> Engine | None:
@@ -70,9 +70,9 @@ class Questions:
             event: One dictionary ``{column: value, (low, high) or {values}}``, a list of them, or
                 the lower sides of closed boxes, an array of shape (n, m) or (m,). None asks for
                 missing values, ``fspn.NOT_MISSING`` for all others; a value or a range never
-                holds missing ones. Or SQL: a condition, a ``SELECT count(*)``, a list of them.
+                includes missing ones. Or SQL: a condition, a ``SELECT count(*)``, a list of them.
             upper: The upper sides of the boxes. NaN or an infinity = no constraint.
-            lower: The lower sides by name, in place of ``event``.
+            lower: The lower sides of boxes by keyword, in place of ``event``.
         """
         self._check_fitted()
         lower = _one_of(event, lower, upper)
@@ -91,13 +91,13 @@ class Questions:
     def conditional(self, query: Any, evidence: Any, strict: bool = False) -> Any:
         """The probability of ``query`` given ``evidence``, in the forms of :meth:`probability`.
 
-        Boxes are given as a pair ``(lower, upper)``, SQL as two conditions. One value of a
-        continuous column is evidence by its density. Evidence of probability zero gives NaN and a
-        warning, or an error where ``strict`` is set.
+        Boxes are given as a pair ``(lower, upper)``, SQL as two conditions. A single value of a
+        continuous column as evidence conditions on its density. Evidence of probability zero gives
+        NaN and a warning, or an error if ``strict`` is set.
         """
         self._check_fitted()
         values, single, impossible = (
-            self._plain_conditional(query, evidence)
+            self._value_conditional(query, evidence)
             or self._box_conditional(query, evidence)
             or self._sql_conditional(query, evidence)
             or self._any_conditional(query, evidence)
@@ -109,7 +109,7 @@ class Questions:
     # Four ways to the answers; all but the last return None where they do not apply.
 
     def _box_conditional(self, query: Any, evidence: Any) -> Answers | None:
-        """Pairs of arrays (lower, upper): both events of a question in one pass."""
+        """Query and evidence as pairs of arrays (lower, upper), answered in one pass."""
         if type(query) is not tuple or type(evidence) is not tuple or self._engine is None:
             return None
         if not (self._engine.takes_boxes and len(query) == len(evidence) == 2):
@@ -125,29 +125,29 @@ class Questions:
         logs = self._engine.box_log_probability(lower, upper)
         return _ratio(logs[:n], logs[n:], single and given_single)
 
-    def _plain_conditional(self, query: Any, evidence: Any) -> Answers | None:
-        """Dictionaries of plain values (a pair, or lists of them), without a detour over events."""
+    def _value_conditional(self, query: Any, evidence: Any) -> Answers | None:
+        """Dictionaries of single values (a pair, or lists of them), without building events."""
         engine = self._engine
         if engine is None:
             return None
         single = type(query) is dict and type(evidence) is dict
         if single:
             query, evidence = [query], [evidence]
-        pairs = plain_pairs(self.domain_, query, evidence)
+        pairs = value_pairs(self.domain_, query, evidence)
         if pairs is None:
             return None
         values, impossible = engine.conditionals(pairs, max(len(query), len(evidence)))
         return values, single, impossible
 
     def _sql_conditional(self, query: Any, evidence: Any) -> Answers | None:
-        """Two conditions in SQL."""
+        """Query and evidence as two conditions in SQL."""
         if not (isinstance(query, str) and isinstance(evidence, str)):
             return None
         both, given = self._sql_probability([f"({query}) AND ({evidence})", evidence])
         return np.array([both / given if given > 0 else np.nan]), True, not given > 0
 
     def _any_conditional(self, query: Any, evidence: Any) -> Answers:
-        """Whatever can be asked."""
+        """Query and evidence in any form."""
         given, given_single = self._events(evidence, points=True)
         asked, asked_single = self._events(query)
         whole = self._log_probability(given)
@@ -181,14 +181,14 @@ class Questions:
         return table / total
 
     def log_probability_of_codes(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """The log-probability of boxes of codes, shape (n, m) or (m,): for callers that keep codes.
+        """The log-probability of boxes of codes, shape (n, m) or (m,), for callers that hold codes.
 
         Code k is the k-th value of a column's sorted domain; discrete columns only.
         """
         self._check_fitted()
         lower, upper = np.atleast_2d(lower), np.atleast_2d(upper)
         if self._engine is not None:
-            low, high = _plain(lower, np.int64), _plain(upper, np.int64)
+            low, high = _c_array(lower, np.int64), _c_array(upper, np.int64)
             self._check_boxes(low, high)
             return self._engine.run_boxes_of_codes(low, high)
         sides = zip(lower.T, upper.T, strict=True)
@@ -198,14 +198,14 @@ class Questions:
     def score_samples(self, X: Any, missing: str = "auto") -> np.ndarray:
         """The log-likelihood of every row.
 
-        It is a density with respect to counting measure on the values of discrete columns, the
-        atoms of mixed ones and the missing state, and to Lebesgue's measure on all other reals.
+        A density with respect to counting measure on the values of discrete columns, the atoms of
+        mixed ones and the missing state, and to Lebesgue measure on all other reals.
 
         Arguments:
             X: The rows.
             missing: How a missing cell is read: ``"state"``, as a state of its own (impossible
-                where the column had no missing values in training), ``"sum_out"``, as unknown,
-                or ``"auto"``: as the state where the column has it, else as unknown.
+                where the column had no missing values in training); ``"sum_out"``, as unknown;
+                ``"auto"``, as the state where the column has one, otherwise as unknown.
         """
         self._check_fitted()
         if missing not in MISSING_CELLS:
@@ -232,7 +232,7 @@ class Questions:
             check_is_fitted(self, "root_")
 
     def _elimination_tables(self) -> Tables:
-        """What eliminations share between questions, made anew for another root."""
+        """What eliminations share between questions; rebuilt when the root changes."""
         known: tuple[Node, Tables] | None = getattr(self, "_tables", None)
         if known is None or known[0] is not self.root_:
             known = (self.root_, Tables([variable.size for variable in self.domain_.variables]))
@@ -250,7 +250,7 @@ class Questions:
         return answer_meanwhile(events, slowly, engine.log_probability, lambda: engine.is_ready)
 
     def _events(self, asked: Any, points: bool = False) -> tuple[Events, bool]:
-        """Events from any of the forms, and whether a single one was meant."""
+        """Events from any of the accepted forms, and whether a single one was given."""
         if isinstance(asked, Mapping):
             return dict_events(self.domain_, [asked], points), True
         if isinstance(asked, tuple) and len(asked) == 2:
@@ -264,7 +264,7 @@ class Questions:
         )
 
     def _boxes(self, lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray, bool]:
-        low, high = _plain(lower, np.float64), _plain(upper, np.float64)
+        low, high = _c_array(lower, np.float64), _c_array(upper, np.float64)
         self._check_boxes(low, high)
         single = low.ndim == 1
         if single:
@@ -280,7 +280,7 @@ class Questions:
             )
 
     def _score_columns(self, columns: list[np.ndarray], n: int) -> np.ndarray:
-        """Rows with the same missing reals are scored together, without those variables."""
+        """Score rows that lack the same reals together, with those variables left out."""
         reals = [v for v, variable in enumerate(self.domain_.variables) if not variable.is_coded]
         if not reals:
             return self._log_probability(row_events(self.domain_, columns))
@@ -324,7 +324,7 @@ class Questions:
 
 
 def _one_of(event: Any, lower: Any, upper: Any) -> Any:
-    """What was asked for, under either name."""
+    """The lower sides, given by position or by keyword."""
     if (event is None) == (lower is None):
         raise TypeError("probability takes one event: a dictionary, or boxes (lower, upper)")
     if lower is not None and upper is None:
@@ -333,7 +333,7 @@ def _one_of(event: Any, lower: Any, upper: Any) -> Any:
 
 
 def _score_codes(variable: Variable, line: np.ndarray, missing: str) -> np.ndarray:
-    """The codes (or reals) of points of the line, missing ones read as asked."""
+    """The codes (or reals) of a column's values, missing ones read as ``missing`` says."""
     if not variable.is_coded:
         return line
     code = variable.missing_code
@@ -352,7 +352,7 @@ def _no_reals_missing(domain: Domain, columns: list[np.ndarray]) -> np.ndarray:
 
 
 def _spread(table: np.ndarray, position: int, variable: Variable) -> np.ndarray:
-    """An axis of cells as one of values, by their shares, where the column is discrete."""
+    """Expand an axis of cells to one of values, by their shares, where the column is discrete."""
     if variable.cells is None or not variable.cells.is_discrete:
         return table
     cell, share = variable.cells.support_shares
@@ -363,8 +363,8 @@ def _spread(table: np.ndarray, position: int, variable: Variable) -> np.ndarray:
     return np.take(table, cell, axis=position) * share.reshape(shape)
 
 
-def _plain(side: Any, dtype: Any) -> np.ndarray:
-    """An array that the kernels take as it is; others would be compiled for anew."""
+def _c_array(side: Any, dtype: Any) -> np.ndarray:
+    """A C-contiguous array of the kernels' type; any other would trigger a new compilation."""
     array = np.asarray(side, dtype=dtype)
     return array if array.flags.carray else array.copy(order="C")
 

@@ -24,7 +24,7 @@ from fspn.schema.variable import UNKNOWN, Variable
 
 Question = Mapping[Hashable, Any]
 
-PLAIN_TYPES = frozenset({int, str, bool, np.int64, np.int32, np.uint8, np.bool_})
+VALUE_TYPES = frozenset({int, str, bool, np.int64, np.int32, np.uint8, np.bool_})
 
 FREE = State("FREE")
 """Stands in a batch for a column that a question does not name."""
@@ -35,14 +35,15 @@ NOWHERE = (np.inf, -np.inf)
 def dict_events(domain: Domain, questions: Sequence[Question], points: bool = False) -> Events:
     """A batch of events from dictionaries ``{column: what is wanted of it}``.
 
-    Wanted is a value, a closed interval ``(low, high)``, a set of values, None (or NaN) for the
-    missing state, or ``fspn.NOT_MISSING``. Values and intervals never hold the missing state.
+    A column is given a value, a closed interval ``(low, high)``, a set of values, None (or NaN) for
+    the missing state, or ``fspn.NOT_MISSING``. Values and intervals never include the missing
+    state.
 
     Arguments:
         domain: The model's variables.
         questions: One dictionary per event.
-        points: Whether one value of a continuous column stands for its density (evidence), rather
-            than for an event of probability 0.
+        points: Whether a single value of a continuous column conditions on its density (evidence),
+            rather than being an event of probability 0.
     """
     named = {domain.index(name) for question in questions for name in question}
     constraints = {}
@@ -52,12 +53,13 @@ def dict_events(domain: Domain, questions: Sequence[Question], points: bool = Fa
     return Events(len(questions), constraints)
 
 
-def plain_pairs(domain: Domain, asked: Any, given: Any) -> np.ndarray | None:
-    """Lists of questions and evidence about single values of discrete columns, as codes.
+def value_pairs(domain: Domain, asked: Any, given: Any) -> np.ndarray | None:
+    """Queries and evidence that name single values of discrete columns, as codes.
 
-    The short way for the most common question; None where anything else is asked for. Per question
-    two counts, then variables and codes, first of what is asked, then of what is given; a value
-    outside the domain has the code -1. A list of one goes with every entry of the other.
+    The fast path for the most common question; None where anything else is asked. Per question two
+    counts, then pairs of a variable and a code, first those of the query, then those of the
+    evidence; a value outside the domain has the code -1. A list of one is paired with every entry
+    of the other.
     """
     if not (isinstance(asked, list) and isinstance(given, list) and asked and given):
         return None
@@ -73,12 +75,12 @@ def plain_pairs(domain: Domain, asked: Any, given: Any) -> np.ndarray | None:
             return None
         found += (len(question), len(evidence))
         try:
-            plain = _add_plain(known, question, found) and _add_plain(known, evidence, found)
+            all_values = _add_values(known, question, found) and _add_values(known, evidence, found)
         except KeyError:
             for name in (*question, *evidence):
                 domain.index(name)
             return None
-        if not plain:
+        if not all_values:
             return None
     return np.array(found, dtype=np.int64)
 
@@ -88,12 +90,12 @@ def _is_mapping(question: Any) -> bool:
     return type(question) is dict or isinstance(question, Mapping)
 
 
-def _add_plain(
+def _add_values(
     known: Mapping[Hashable, tuple[int, dict[Any, int]]], question: Question, found: list[int]
 ) -> bool:
-    """Append variables and codes of single values; False where there is anything else."""
+    """Append variables and codes of single values; False if there is anything else."""
     for name, wanted in question.items():
-        if type(wanted) not in PLAIN_TYPES:
+        if type(wanted) not in VALUE_TYPES:
             return False
         v, codes = known[name]
         code = codes.get(wanted, -1)
@@ -129,7 +131,7 @@ def _mask(variable: Variable, wanted: Any) -> np.ndarray:
 
 def _code_range(variable: Variable, wanted: Any) -> tuple[int, int]:
     """The codes of a value or an interval; (1, 0) where there are none."""
-    if type(wanted) in PLAIN_TYPES and variable.kind != "datetime":
+    if type(wanted) in VALUE_TYPES and variable.kind != "datetime":
         known = variable.positions.get(wanted)
         if known is not None:
             return known, known
@@ -151,7 +153,7 @@ def _code_range(variable: Variable, wanted: Any) -> tuple[int, int]:
 
 
 def _is_range(variable: Variable, wanted: Any) -> bool:
-    """Whether a range is wanted; an interval may also be a label (of `pandas.cut`)."""
+    """Whether a range is meant: an interval may also be a label (of `pandas.cut`)."""
     if isinstance(wanted, pd.Interval):
         return not variable.has_labels or wanted not in variable.positions
     return isinstance(wanted, tuple)
@@ -166,7 +168,7 @@ def _check_scalar(variable: Variable, wanted: Any) -> None:
 
 
 def read_interval(variable: Variable, wanted: Any) -> tuple[float, float]:
-    """Both ends of an interval on the line, closed: an open end is moved to the next number."""
+    """Both ends of an interval, closed: an open end is moved to the next number."""
     if not variable.is_ordered:
         raise ValueError(
             f"column {variable.name!r} is unordered: a range of its values means nothing; "
@@ -221,7 +223,7 @@ def _line_ranges(variable: Variable, cells: Cells, wanted: list[Any], points: bo
 
 
 def _ranges(variable: Variable, wanted: Any) -> tuple[list[tuple[float, float]], bool]:
-    """The ranges of the line that are wanted, and whether the missing state is."""
+    """The ranges of the line that are meant, and whether the missing state is included."""
     if wanted is FREE or wanted is NOT_MISSING:
         return [(-np.inf, np.inf)], wanted is FREE
     if isinstance(wanted, set | frozenset):
@@ -270,7 +272,7 @@ def _is_point(variable: Variable, wanted: Any) -> bool:
 
 
 def _real_range(variable: Variable, wanted: Any) -> tuple[float, float]:
-    """One value, a set of values and the missing state have no probability here."""
+    """The range of a column of reals; single values and the missing state have probability 0."""
     if wanted is FREE or wanted is NOT_MISSING:
         return -np.inf, np.inf
     if isinstance(wanted, tuple | pd.Interval):
@@ -317,7 +319,7 @@ def _box_side(
 def _label_sides(
     variable: Variable, low: np.ndarray, high: np.ndarray, free: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Equal ends are a value; a true range of labels is an error."""
+    """Codes of a box of labels: equal ends are a value; a proper range of labels is an error."""
     if not np.all(free | (low == high)):
         raise ValueError(
             f"column {variable.name!r} is unordered: a range of its values means nothing; "
@@ -350,10 +352,10 @@ def row_events(domain: Domain, columns: Sequence[np.ndarray]) -> Events:
 
 
 def in_cells(domain: Domain, events: Events) -> Events:
-    """The events as a model sees them: ranges of a line as (shares of) cells.
+    """The events as a model sees them: ranges of a line as weights of cells.
 
-    The last step before an answer: two shares of one cell do not tell what the ranges behind them
-    have in common.
+    The last step before an answer, because the intersection of two ranges inside one cell cannot be
+    recovered from their weights.
     """
     cells = {
         v: _in_cells(domain[v], constraint) if isinstance(constraint, LineRanges) else constraint
@@ -382,7 +384,7 @@ def _in_cells(variable: Variable, ranges: LineRanges) -> Constraint:
 
 
 def _one_range(variable: Variable, cells: Cells, ranges: LineRanges) -> Constraint:
-    """A single range without a detour over arrays: the most common question."""
+    """A single range without building arrays: the most common question."""
     found = cells.cells_in_range(float(ranges.lower[0, 0]), float(ranges.upper[0, 0]))
     assert found is not None
     first, last, first_share, last_share = found
@@ -399,7 +401,7 @@ def _one_range(variable: Variable, cells: Cells, ranges: LineRanges) -> Constrai
 
 
 def intersect_events(first: Events, second: Events) -> Events:
-    """Both events at once, pairwise (a single event meets every one of the other batch)."""
+    """The intersection of both batches, pairwise (a single event goes with every other)."""
     n = max(first.n, second.n)
     first, second = _stretch(first, n), _stretch(second, n)
     merged = {**first.constraints, **second.constraints}

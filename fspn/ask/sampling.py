@@ -1,4 +1,4 @@
-"""Rows drawn from the model, of all or of those that evidence allows."""
+"""Rows drawn from the model, unconditionally or given evidence."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """From cells back to what a user reads: the one place that knows what lies inside a cell.
 
-A code is a value, the missing state, or a cell with a law inside. Of a cell the median of its law
-is returned where a single value is wanted, and a draw where samples are; evidence that cuts a cell
-restricts the law, and a value that was given is handed back as it is.
+A code is a value, the missing state, or a cell with a distribution inside. Where a single value is
+wanted the median within the cell is returned, where samples are wanted a draw. Evidence on the
+column restricts that distribution, and a value that was given is returned unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def drawn_values(
     constraint: Constraint | None,
     rng: np.random.Generator,
 ) -> pd.Series:
-    """Values drawn from inside of cells, all for a single event."""
+    """Values drawn from within cells, all for a single event."""
     rows = np.zeros(len(drawn), dtype=np.int64)
     of_rows = constraint.take(rows) if isinstance(constraint, LineRanges) else None
     return _values(variable, drawn, of_rows, rng.random(len(drawn)))
@@ -63,12 +63,12 @@ def allowed_ranges(constraint: Constraint | None, n: int) -> tuple[np.ndarray, n
 def inside_cells(
     cells: Cells, codes: np.ndarray, shares: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
-    """The values at which the laws of cells, cut to ranges, reach shares of their mass.
+    """Quantiles within cells, each restricted to ranges of the line.
 
     Arguments:
         cells: The cells of the column.
         codes: A cell per question.
-        shares: Numbers in [0, 1].
+        shares: The levels of the quantiles, in [0, 1].
         lower: The lower ends of the ranges of each question, shape (n, ranges).
         upper: Their upper ends; a range is empty where the lower end exceeds it.
     """

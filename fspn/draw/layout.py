@@ -13,7 +13,7 @@ LEVEL_GAP = 0.42
 
 @dataclass(frozen=True)
 class Size:
-    """The extent of a card in inches, and the room that the text on its link takes."""
+    """The extent of a card in inches, and that of the text on its link."""
 
     width: float
     height: float
@@ -34,12 +34,12 @@ class Spot:
 
 @dataclass(frozen=True)
 class Plan:
-    """All cards in place.
+    """The layout of all cards.
 
     Arguments:
         spots: Parents before children.
-        width: The extent of the whole in inches.
-        height: The same, from top to bottom.
+        width: The extent from left to right, in inches.
+        height: The extent from top to bottom, in inches.
         downwards: Whether children are below their parents (else to the right).
     """
 
@@ -104,7 +104,7 @@ class _Tree:
         return s.height, s.width, s.edge_height, s.edge_width
 
     def _survey(self, card: Card, depth: int) -> float:
-        """The room that a subtree needs across; notes the extent of every level."""
+        """The extent of a subtree across; records the extent of every level."""
         across, along, link_across, link_along = self._own(card)
         if depth == len(self._levels):
             self._levels.append(0.0)

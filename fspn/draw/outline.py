@@ -1,8 +1,8 @@
 """What a picture of a model shows: one card per node, and for large models summaries.
 
 Up to ``max_nodes`` nodes everything is shown. Above that, nested factorize nodes with tables become
-one card, many leaves side by side become one card, and subtrees for which there is no room are
-folded into a card that counts their nodes; what is near the root is shown first.
+one card, many leaves side by side become one card, and subtrees beyond the limit are folded into a
+card that counts their nodes; nodes near the root take precedence.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class _Maker:
         return tables
 
     def parts(self, node: Node) -> list[tuple[Card, Node | None]]:
-        """The cards below a node, with the node that each of them still stands for."""
+        """The cards below a node, each with the node that it still has to expand."""
         chain = self._chain(node)
         if len(chain) > 2:
             for _ in chain:

@@ -81,7 +81,7 @@ def draw(
 
 
 def _write(figure: Figure, path: Path) -> None:
-    """Without dates or random names inside, so that the same model gives the same file."""
+    """Write without dates or random identifiers, so that the same model gives the same file."""
     import matplotlib as mpl
 
     metadata_of: dict[str, dict[str, Any]] = {

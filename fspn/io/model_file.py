@@ -197,7 +197,7 @@ def _side(side: Side) -> Record:
 
 
 def _as_json(value: Any, what: str) -> Any:
-    """A value as JSON has it; tuples, dictionaries, times and intervals are marked."""
+    """A value as JSON; tuples, dictionaries, times and intervals are tagged."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):

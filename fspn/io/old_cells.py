@@ -43,7 +43,7 @@ def _mass_up_to(shape: Univariate, values: np.ndarray) -> np.ndarray:
 
 
 def _quantiles(shape: Univariate, levels: np.ndarray) -> np.ndarray:
-    """By bisection."""
+    """Quantiles of the density, by bisection."""
     low, high = np.full(len(levels), -1.0), np.full(len(levels), 1.0)
     for _ in range(STEPS):
         low = np.where(_mass_up_to(shape, low) > levels, 2 * low, low)

@@ -1,8 +1,8 @@
 r"""How a table is coded for learning: which columns get cells, how many, and of which values.
 
 Every marginal is exact whatever the cells are, so cells are judged by what they tell about other
-columns: by the mutual information with the strongest of them, less the price of the filled cells
-of the joint table,
+columns: the mutual information with those that depend on them most, less a price per filled cell of
+the joint table,
 
 .. math:: \sum_{Y} n I(C; Y) - \tfrac12 \ln n \, |\{(c, y): n_{cy} > 0\}|
 """

@@ -35,7 +35,7 @@ def learn_model(
         table: The training rows.
         domains: What the estimator's ``fit`` takes; see :func:`named_domains`.
         params: The estimator's parameters.
-        gains: Where to note what each kind of node gained.
+        gains: Filled with what each kind of node gained.
     """
     gains = Gains() if gains is None else gains
     named = named_domains(domains, list(table.columns), len(table))
@@ -71,7 +71,7 @@ def learn_model(
 
 
 def _may_shift(variable: Variable, n_rows: int) -> bool:
-    """Whether smoothing may move the marginal of a column by more than half a row and TOLERANCE."""
+    """Whether smoothing may shift a marginal by more than half a row and TOLERANCE."""
     shifts = variable.cells is not None or variable.missing is not None
     return shifts or PRIOR * variable.size > max(0.5, TOLERANCE * n_rows)
 
@@ -104,7 +104,7 @@ def _abridged(value: Any) -> str:
 
 
 def row_codes(domain: Domain, table: pd.DataFrame) -> list[np.ndarray]:
-    """The codes of rows that are to be learned from: every cell must have one."""
+    """The codes of training rows; every value must have one."""
     columns = []
     for variable in domain.variables:
         if not variable.is_coded:
@@ -133,9 +133,9 @@ def _refuse_infinities(variable: Variable, column: pd.Series) -> None:
 
 
 def _nearest(variable: Variable, column: pd.Series, codes: np.ndarray) -> np.ndarray:
-    """Numbers between or beyond the cells of a column count for the next cell, or the last.
+    """Numbers between or beyond the cells of a column count for the nearest cell.
 
-    So do those of a column of many values, each with a cell: more of them are to be expected.
+    So do those of a column of many values with a cell each: further values are likely there.
     """
     if not variable.is_ordered or variable.has_labels:
         return codes

@@ -24,8 +24,8 @@ class Gains:
 
     Arguments:
         tables: The tables of each variable, one per network that it is in.
-        sums: What sum nodes brought over one network, by what they are over.
-        together: What all nodes brought over independent columns, where only that is known.
+        sums: What sum nodes gained over one network, by their scope.
+        together: What all nodes gained over independent columns, where only that is known.
     """
 
     tables: dict[int, list[TableGain]] = field(default_factory=dict)
@@ -33,25 +33,25 @@ class Gains:
     together: float | None = None
 
     def add_tables(self, found: Mapping[int, TableGain]) -> None:
-        """Note the tables of a network."""
+        """Record the tables of a network."""
         for variable, gain in found.items():
             self.tables.setdefault(variable, []).append(gain)
 
     def add_sum(self, scope: Iterable[int], node: Node, one: Node, data: Slice) -> None:
-        """Note a sum node that took the place of one network."""
+        """Record a sum node that replaced one network."""
         rows = _some(data)
         columns = {v: rows.values(v) for v in scope}
         gained = (row_scores(node, columns) - row_scores(one, columns)).mean()
         self.sums[frozenset(scope)] = float(gained) * data.n_rows
 
     def replace(self, scope: Iterable[int], found: Gains) -> None:
-        """Other nodes stand over some variables now."""
+        """Record that other nodes now model some variables."""
         for variable in scope:
             self.tables.pop(variable, None)
         self.tables |= found.tables
 
     def add_together(self, root: Node, data: Slice) -> None:
-        """Note what a whole model brought over independent columns."""
+        """Record what a whole model gained over independent columns."""
         rows, total = _some(data), 0.0
         columns = {v: rows.values(v) for v in range(len(data.domain))}
         for v, codes in columns.items():
@@ -75,7 +75,7 @@ class Gains:
 
 
 def _some(data: Slice) -> Slice:
-    """At most so many rows, evenly spread."""
+    """At most ``SAMPLE_ROWS`` rows, evenly spaced."""
     if data.n_rows <= SAMPLE_ROWS:
         return data
     return data.take(np.linspace(0, data.n_rows - 1, SAMPLE_ROWS).astype(np.int64))

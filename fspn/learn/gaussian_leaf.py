@@ -3,8 +3,8 @@ r"""Multi-leaf of reals: a Gaussian mixture (Section 5, step 3), fitted by EM.
 .. math:: \Pr(h) = \sum_j w_j \prod_i \Pr\nolimits_j(h_i)
 
 with a normal distribution per component for a real variable and a smoothed categorical one for a
-coded variable among them. The components are diagonal: the mass that a full covariance puts into a
-box has no closed form, and inference is to be exact. The number of components is chosen by BIC.
+coded variable. The components are diagonal: with a full covariance the mass of a box has no closed
+form, and inference must be exact. The number of components is chosen by BIC.
 """
 
 from __future__ import annotations

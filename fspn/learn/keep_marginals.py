@@ -1,14 +1,13 @@
 r"""Keeping the marginals of single columns.
 
-A table that is smoothed, or whose parents depend on each other in ways the network does not hold,
-gives its column another marginal than the rows have; long tails suffer most. Every column's tables
-are tilted,
+Smoothing a table, or dependence between its parents that the network lacks, changes the marginal of
+its column; long tails suffer most. So every column's tables are tilted,
 
 .. math:: P'(x \mid u) \propto P(x \mid u) \left[ \frac{\hat P(x)}{P(x)} \right]^s
 
-until the marginals :math:`P` of the model are those of the rows, :math:`\hat P`. Where rows are
-nearly deterministic a tilt of power 1 moves little, so the power s grows while the largest error
-falls, and is 1 again after a round in which it did not. The best round is kept.
+until the marginals :math:`P` of the model equal those of the data, :math:`\hat P`. Where the rows
+of a table are nearly deterministic a tilt of power s = 1 changes little, so s grows while the
+largest error falls and is reset to 1 when it does not. The best round is kept.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ PRIOR, MAX_PRIOR = 0.1, 0.002
 
 
 def keep_marginals(root: Node, data: Slice) -> Node:
-    """The model, tilted; as it is where it is no sum or product of narrow networks."""
+    """The tilted model; unchanged where it is no sum or product of narrow networks."""
     wanted = {v: _share(data, v) for v in range(len(data.domain))}
     best, least, power = root, np.inf, 1.0
     for _ in range(_rounds(root, data)):
@@ -58,7 +57,7 @@ def _rounds(root: Node, data: Slice) -> int:
 
 
 def _error(ratio: np.ndarray, counts: np.ndarray) -> float:
-    """The largest relative error of the codes that at least half a row has."""
+    """The largest relative error of a marginal, over codes of at least half a row."""
     return float(np.abs(ratio - 1.0)[counts >= 0.5].max(initial=0.0))
 
 

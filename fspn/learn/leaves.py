@@ -31,13 +31,13 @@ MAX_TREE_ROWS = 20_000
 
 @dataclass(frozen=True)
 class LeafSettings:
-    """What leaves are made of.
+    """How leaves are fitted.
 
     Arguments:
         multi_leaf: The family of multi-leaves.
         alpha: The strength of smoothing.
-        reals: Fits the density of a column of reals.
-        offsets: Whether a table of a tree may be an integer combination of its parent plus noise.
+        reals: The function that fits the density of a column of reals.
+        offsets: Whether a table of a tree may be an integer-linear law.
     """
 
     multi_leaf: str
@@ -63,8 +63,7 @@ def fit_multi_leaf(
 
     ``joint`` is a sparse table (a multi-dimensional Dirichlet), ``tree`` a Chow-Liu tree,
     ``mixture`` a mixture of products (the one that also takes reals); ``auto`` picks between the
-    first two by likelihood, the table's with each row left out in turn, the tree's less its BIC
-    price.
+    first two: the table's leave-one-out likelihood against the tree's BIC.
     """
     variables, family, alpha = tuple(scope), settings.multi_leaf, settings.alpha
     if len(variables) == 1:
@@ -91,7 +90,7 @@ def _mean_score(root: Node, data: Slice, scope: Sequence[int]) -> float:
 
 
 def multi_leaf_names() -> tuple[str, ...]:
-    """What ``multi_leaf`` may be: our own names, and every registered family of codes."""
+    """What ``multi_leaf`` may be: the built-in names, and every registered family of codes."""
     return (*MULTI_LEAVES, *sorted(learned_from_codes()))
 
 
@@ -195,8 +194,8 @@ def coded_table(
     Arguments:
         data: The rows.
         variables: The variables.
-        offsets: Whether laws of integers may be used.
-        graded: Whether laws of ordered codes may be used.
+        offsets: Whether integer-linear laws may be used.
+        graded: Whether graded laws of ordered codes may be used.
         trees: Whether a table may be a decision tree.
     """
     described = [data.domain[v] for v in variables]

@@ -1,9 +1,9 @@
-"""Rows that lack the same columns, apart: the children of a sum node.
+"""A sum node over patterns of missing values: one child per pattern.
 
 Columns of real tables are missing together (a flight that was cancelled has no departure and no
 arrival). A network would need a chain of tables to say so, and spends its parents on the values
 instead. Where columns are missing together, rows of one pattern become a component of their own,
-with the share of its rows as its weight.
+weighted by its fraction of the rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 r"""Values that are names, grouped by what they tell about other columns.
 
-A name has a profile, the distributions of a few other columns given it. Names of similar profiles
-share a cell: k-means on the square roots of the profiles (Hellinger's distance), weighted by rows.
+The profile of a name is the distributions of a few other columns given it. Names of similar
+profiles share a cell: k-means on the square roots of the profiles (Hellinger distance), weighted by
+rows.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def group_names(
 
 
 def _told(name: np.ndarray, n: int, own: np.ndarray, size: int) -> float:
-    """The information of names about a column beyond what chance gives so many names."""
+    """The mutual information of names and a column, beyond what chance would give."""
     counts = contingency(name, own, n, size)
     columns = int(counts.any(axis=0).sum())
     used = int(counts.any(axis=1).sum())
@@ -55,7 +56,7 @@ def _profile(name: np.ndarray, n: int, own: np.ndarray, size: int) -> np.ndarray
 
 
 def _k_means(points: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
-    """Groups by Lloyd's steps, from centres far from each other; the same on every machine."""
+    """Lloyd's algorithm from centres far apart; deterministic on every machine."""
     centres = points[_far_apart(points, weights, k)]
     group = np.zeros(len(points), dtype=np.int64)
     for _ in range(STEPS):
@@ -72,7 +73,7 @@ def _k_means(points: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
 
 
 def _far_apart(points: np.ndarray, weights: np.ndarray, k: int) -> np.ndarray:
-    """The heaviest point, then always the one whose rows times squared distance are most."""
+    """Start with the heaviest point, then add the one of largest rows times squared distance."""
     chosen = [int(weights.argmax())]
     distance = ((points - points[chosen[0]]) ** 2).sum(axis=1)
     while len(chosen) < min(k, len(points)) and (distance * weights).max() > 1e-12:

@@ -2,9 +2,9 @@ r"""Learn-FSPN (Section 5, Appendix C): one function per branch of the pseudocod
 
 Without conditioning variables: separate a highly correlated group (factorize), else model a single
 variable (uni-leaf), else split off independent groups (product), else cluster the rows (sum). With
-conditioning variables: a multi-leaf where they do not matter, else a split. The ``tables`` way of
-modelling :math:`\Pr(H \mid W)` replaces the last two by nested factorize nodes with sparse tables;
-``docs/learning.md`` tells why.
+conditioning variables: a multi-leaf where they do not matter, else a split. With
+``group="tables"``, :math:`\Pr(H \mid W)` is modelled by nested factorize nodes with sparse tables
+instead of the last two; ``docs/learning.md`` explains why.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, Un
 
 @dataclass(frozen=True)
 class Settings:
-    """What Learn-FSPN is told.
+    """The settings of Learn-FSPN.
 
     Arguments:
         tau_low: Below this dependence two variables count as independent.
@@ -43,11 +43,11 @@ class Settings:
         cluster: Partitions rows for sum nodes.
         split: Partitions the conditioning space for split nodes.
         group: ``"tables"`` or ``"split"``: how a highly correlated group is modelled.
-        leaves: What leaves are made of.
+        leaves: How leaves are fitted.
         n_clusters: The number of children of a sum node.
         max_parents: At most so many parents per variable in tables.
         max_cells: At most so many cells in an intermediate result of a query on tables.
-        offsets: Whether a table may be an integer combination of its parents plus noise.
+        offsets: Whether a table may be an integer-linear law.
         graded: Whether the location of an ordered variable may follow its parents by a law.
         trees: Whether a table may be a decision tree over its parents.
         max_cost: At most so many cells in all intermediate results of a query together.
@@ -80,7 +80,7 @@ class Group:
         high: The positions of H in the scope.
         others: The positions of W, the variables that H may depend on.
         dependence: Of all pairs of the scope.
-        max_cost: The group's share of what a query may cost.
+        max_cost: The group's part of the bound on the query cost.
     """
 
     scope: Sequence[int]
@@ -105,10 +105,10 @@ class Learner:
     """Learn-FSPN on one table.
 
     Arguments:
-        settings: What to do.
+        settings: How to learn.
         rng: The only source of randomness; used in a fixed order.
         report: Called with the number of (row, variable) cells that have become leaves.
-        gains: Where to note what tables gained.
+        gains: Filled with what tables gained.
     """
 
     def __init__(
@@ -271,7 +271,7 @@ class Learner:
         return Sum(weights, tuple(self.learn(part, scope) for part in parts))
 
     def _give_up(self, data: Slice, scope: Sequence[int]) -> Node:
-        """Too few rows, or all alike: the variables as if they were independent."""
+        """Too few rows, or all equal: treat the variables as independent."""
         self.report(data.n_rows * len(scope))
         return fit_product(data, scope, self.settings.leaves, self.rng)
 

@@ -32,7 +32,7 @@ NO_SUM_NODE = {"n_clusters": 1, "n_components": 1}
 
 @dataclass(frozen=True)
 class Parameters:
-    """What the user told the estimator; see :class:`fspn.FSPN` for each. None = the preset's own.
+    """The estimator's parameters; see :class:`fspn.FSPN` for each. None = the preset's own.
 
     Making one checks it: a ValueError names the parameter and says what it may be, or, where it
     would do nothing, which preset or other setting uses it.

@@ -63,7 +63,7 @@ def _has_at_most(k: int, points: np.ndarray) -> bool:
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """Looking for the pools takes longer than most clusterings."""
+    """The thread pools, looked up once: that takes longer than most clusterings."""
     return ThreadpoolController()
 
 
@@ -119,7 +119,7 @@ def greedy(
     rng: np.random.Generator,
     tries: int = 5,
 ) -> Cut | None:
-    """Cut the variable that the targets depend on most, where least dependence is left over."""
+    """Cut the variable that the targets depend on most, where least dependence remains."""
     columns = [data.column(v) for v in targets]
     strength = oracle.matrix(columns, [data.column(v) for v in given]).max(axis=0)
     for position in np.argsort(-strength, kind="stable"):

@@ -25,7 +25,7 @@ class Preset:
         multi_leaf: What ``"auto"`` stands for among multi-leaves.
         reals: Fits the density of a column of reals.
         bins: Whether reals and columns of many values are handled in cells.
-        tables: Whether tables, laws of integers and the root sum node by EM exist at all.
+        tables: Whether tables, integer-linear laws and the root sum node by EM exist at all.
     """
 
     tau_low: float

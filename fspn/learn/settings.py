@@ -95,7 +95,7 @@ def resolve_mixture(params: Parameters, settings: Settings) -> MixtureSettings |
 def share_cost(
     settings: Settings, mixture: MixtureSettings | None, domain: Domain, n_parts: int
 ) -> tuple[Settings, MixtureSettings | None]:
-    """The settings of each of some parts that share what a query may cost.
+    """The settings of each of several parts that share the bound on the query cost.
 
     Raises:
         ValueError: where even independent columns cost more.
@@ -115,7 +115,7 @@ def share_cost(
 
 
 def _max_cells(params: Parameters, own: int) -> int:
-    """The bound on one intermediate result: where only all of them are bounded, that bound."""
+    """The bound on one intermediate result; where only their sum is bounded, that bound."""
     if params.max_cells is None and params.max_query_cost is not None:
         return int(params.max_query_cost)
     return _whole_or(params.max_cells, own)

@@ -4,11 +4,11 @@ Counts add up. A distribution that was fitted to n rows is moved to
 
 .. math:: p'(x) = \frac{n \, p(x) + \sum_r w_r [x_r = x]}{n + \sum_r w_r},
 
-a level of a back-off table gets the new cells beside the old ones, a law of integers its new
-residuals. Graded laws and trees stay; on top of them new rows are counted, smoothed towards them
-as strongly as if the n old rows were spread evenly over all configurations. At a sum node a row
-counts for each component by its responsibility, :math:`w_r \cdot \Pr(i \mid r)`, which is one step
-of EM on the new rows with the old ones kept as they were assigned.
+a level of a back-off table adds the new cells to the old ones, an integer-linear law adds its new
+residuals. Graded laws and trees stay; a level of counts of the new rows is put on top of them,
+smoothed as strongly as if the n old rows were spread evenly over all configurations. At a sum node
+a row counts for each component by its responsibility, :math:`w_r \cdot \Pr(i \mid r)`, which is one
+step of EM on the new rows with the old ones kept as they were assigned.
 
 What a model keeps beyond counts (regions of a split node, a joint table, a mixture of densities)
 has no such step: such models are refused.
@@ -204,7 +204,7 @@ def _counted(
 def _law(
     level: LinearLaw, rows: NewRows, codes: np.ndarray, parents: list[np.ndarray], size: int
 ) -> LinearLaw:
-    """New residuals join the noise; those outside its support raise the share of the rest."""
+    """New residuals join the noise; those outside its support raise epsilon."""
     residual = level.child_values[codes] - level.centre(np.column_stack(parents))
     place = np.minimum(np.searchsorted(level.offsets, residual), len(level.offsets) - 1)
     hit = level.offsets[place] == residual

@@ -21,7 +21,7 @@ class Census:
         n_nodes: All nodes.
         n_factorize: Factorize nodes, the paper's f.
         n_multi_leaves: Multi-leaves, the paper's l.
-        depth: Nodes on the longest way from the root to a leaf.
+        depth: Nodes on the longest path from the root to a leaf.
     """
 
     n_nodes: int

@@ -76,8 +76,8 @@ def elimination_cells(parents: Sequence[tuple[int, ...]], sizes: Sequence[int]) 
 
     .. math:: \sum_v |v| \prod_{u \in N(v)} |u|
 
-    with N(v) the neighbours of v at its turn. A query that keeps or fixes variables touches no more
-    cells of the tables than this.
+    with N(v) the neighbours of v when it is eliminated. A query that keeps or fixes variables
+    touches no more cells of the tables than this.
     """
     order, _ = elimination_order(parents, sizes)
     near, total = moral_graph(parents), 0.0
@@ -89,12 +89,12 @@ def elimination_cells(parents: Sequence[tuple[int, ...]], sizes: Sequence[int]) 
 
 
 def moral_graph(parents: Sequence[tuple[int, ...]]) -> list[set[int]]:
-    """Who occurs in a table with whom."""
+    """The moral graph: which variables occur together in a table."""
     return scope_graph([(v, *own) for v, own in enumerate(parents)], len(parents))
 
 
 def scope_graph(scopes: Iterable[Sequence[int]], n_variables: int) -> list[set[int]]:
-    """Who occurs in a scope with whom."""
+    """The graph of which variables occur together in a scope."""
     near: list[set[int]] = [set() for _ in range(n_variables)]
     for scope in scopes:
         family = set(scope)

@@ -1,9 +1,9 @@
 r"""The marginals of all variables at once, and tables tilted so that the marginals change.
 
 On a network of tables the marginals follow from two passes over a bucket tree: forward, the tables
-that name a variable are multiplied and the variable is summed out; backward, every bucket's
-product is completed by what the bucket above it knows. A sum node averages the marginals of its
-children, a product node puts them side by side.
+that name a variable are multiplied and the variable is summed out; backward, every bucket's product
+is completed by the belief of its parent bucket. A sum node averages the marginals of its children,
+a product node concatenates them.
 """
 
 from __future__ import annotations

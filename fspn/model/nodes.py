@@ -1,4 +1,4 @@
-r"""The six node types of the paper (Section 3), immutable, also to be built by hand.
+r"""The six node types of the paper (Section 3), immutable; they can also be built by hand.
 
 A node stands for a distribution :math:`\Pr(S)` (uni-leaf, product, sum, factorize) or for a
 conditional one :math:`\Pr(S \mid C)` (split, multi-leaf). :class:`TableSplit` is a split node that
@@ -6,8 +6,8 @@ has one region per value of its conditioning variables, kept as one table instea
 objects; :func:`expand` writes it out.
 
 Every kind has ``scope``, ``children``, ``given`` (the conditioning variables that it names itself)
-and ``n_parameters`` (its own, without those of its children). What is done with nodes beyond that
-is a :class:`fspn.model.dispatch.ByKind` each.
+and ``n_parameters`` (its own, without those of its children). Every further operation on nodes is a
+:class:`fspn.model.dispatch.ByKind`.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ ONLY_RIGHT = (Split, TableSplit)
 
 
 def table_of(node: object) -> TableSplit | None:
-    """The table of a factorize node over one; None for a factorize node over regions, and else."""
+    """The table on the right of a factorize node; None for regions there, and for other nodes."""
     right = node.right if isinstance(node, Factorize) else None
     return right if isinstance(right, TableSplit) else None
 

@@ -1,6 +1,6 @@
 r"""What a query on a model costs at most, in cells.
 
-Children of sum and product nodes are answered one by one, so that their costs add up. A network of
+Children of sum and product nodes are evaluated one by one, so their costs add up. A network of
 tables costs the cells of all products when every variable is summed out in the greedy order,
 
 .. math:: \sum_v |v| \prod_{u \in N(v)} |u|

@@ -44,7 +44,7 @@ class _Scorer:
         self.columns = columns
 
     def score(self, root: Node, rows: np.ndarray) -> np.ndarray:
-        """Factorize nodes may be nested by thousands: their chain is a loop, not a recursion."""
+        """Score rows; a chain of thousands of nested factorize nodes is a loop, not a recursion."""
         total = np.zeros(len(rows))
         node = root
         while isinstance(node, Factorize):

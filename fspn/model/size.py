@@ -23,7 +23,7 @@ NUMBER = 8
 def size_bytes(root: Node) -> int:
     """Bytes of parameters and structure: 4 per child or variable named, 8 per border of a region.
 
-    The parameters count at the precision in which the model keeps them.
+    Parameters count at the precision in which the model stores them.
     """
     return sum(OWN_BYTES(node) + POINTER * (1 + len(node.children)) for node in walk(root))
 

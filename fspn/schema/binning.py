@@ -1,4 +1,4 @@
-"""Cells from the values of a column: of about equal frequency, heavy values on their own."""
+"""Cells from the values of a column: of about equal frequency, frequent values on their own."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _with_gaps(
     gaps: np.ndarray,
     scale: float,
 ) -> Cells:
-    """Thin stretches between neighbouring points and beyond both ends: no real is impossible."""
+    """Stretches of little mass between points and beyond both ends: no real is impossible."""
     place = gaps + 1
     opens = np.zeros(len(left))
     opens[first] = 1.0

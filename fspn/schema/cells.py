@@ -3,14 +3,14 @@ r"""The cells of a column: stretches of a line, each with a law of its own insid
 A column's values lie on a line: numbers where they are, datetimes in microseconds, labels at their
 position in a list. The line is cut into *pieces*: a point (a value that is repeated), a stretch of
 reals with a uniform density, or a stretch of a lattice (every multiple of a step) with equal
-shares. Neighbouring pieces make up a *cell*; learners and kernels see nothing but cells.
+shares. Neighbouring pieces make up a *cell*; learners and kernels see cells only.
 
-With :math:`M(x)` the rows of all pieces up to x, a range holds of cell k the share
+With :math:`M(x)` the number of rows in all pieces up to x, a range contains of cell k the fraction
 
 .. math:: w_k([a, b]) = \frac{\min(M(b), M_{k+1}) - \max(M(a-), M_k)}{M_{k+1} - M_k}
 
-cut to [0, 1], where :math:`M_k` are the rows before the cell. All cells between the two that the
-ends fall into have the share 1.
+cut to [0, 1], where :math:`M_k` are the rows before the cell. All cells strictly between those of
+the two ends have the fraction 1.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Cells:
 
     @cached_property
     def rows_before(self) -> np.ndarray:
-        """The rows before every piece, and at last all of them."""
+        """The number of rows before every piece, and finally that of all rows."""
         return np.concatenate([[0.0], np.cumsum(self.mass)])
 
     @cached_property
@@ -72,7 +72,7 @@ class Cells:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether the cells lie on the line one behind the other."""
+        """Whether the cells are consecutive stretches of the line."""
         return True
 
     @cached_property
@@ -170,7 +170,7 @@ class Cells:
 
     @cached_property
     def _lists(self) -> tuple[list[float], ...]:
-        """Plain lists: a look-up in them takes a tenth of the time of one in an array."""
+        """The arrays as Python lists, in which a single look-up is ten times as fast."""
         arrays = self.left, self.right, self.rows_before, self.mass, self.starts, self.ends
         return tuple(array.tolist() for array in arrays)
 

@@ -9,10 +9,10 @@ without a constraint is simply absent. The four forms of a constraint are
 - :class:`RealPoint`: a point, answered by the density.
 
 Before they are answered, events on a column whose cells hold more than one value each are kept as
-:class:`LineRanges`: what two events have in common is known of ranges, not of shares.
+:class:`LineRanges`: ranges can be intersected, weights of cells cannot.
 
-A *side* is what a region says of one variable under a split node: :class:`Span`, :class:`Codes` or
-:class:`Interval`.
+A *side* is the constraint that a region of a split node puts on one variable: :class:`Span`,
+:class:`Codes` or :class:`Interval`.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class Events:
     constraints: Mapping[int, Constraint]
 
     def restrict(self, scope: frozenset[int] | set[int]) -> Events:
-        """The part of the events that speaks of ``scope``."""
+        """The constraints on the variables of ``scope``."""
         return Events(self.n, {v: c for v, c in self.constraints.items() if v in scope})
 
     def intersect(self, region: Region) -> Events:

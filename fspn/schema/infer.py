@@ -203,8 +203,8 @@ def _check_kind(column: pd.Series, kind: Kind) -> None:
         raise ValueError(
             f"column {column.name!r} is boolean: its kind cannot be {kind!r}; convert it to numbers"
         )
-    plain_text = own == "unordered" and not isinstance(column.dtype, pd.CategoricalDtype)
-    if plain_text and kind in ("ordered", *REALS) and column.notna().any():
+    is_text = own == "unordered" and not isinstance(column.dtype, pd.CategoricalDtype)
+    if is_text and kind in ("ordered", *REALS) and column.notna().any():
         raise ValueError(
             f"column {column.name!r} must be numeric to be {kind}, but holds texts; convert it to "
             "numbers, or to an ordered category"

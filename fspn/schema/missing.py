@@ -11,7 +11,7 @@ import pandas as pd
 
 
 class State:
-    """A public constant with a name of its own; equal to nothing but itself.
+    """A named public constant, equal only to itself.
 
     Arguments:
         name: What it is called, also in error messages.

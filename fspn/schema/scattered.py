@@ -15,9 +15,9 @@ from fspn.schema.cells import Cells
 class ScatteredCells(Cells):
     r"""Points of a line gathered into cells by what they have in common, not by their order.
 
-    A number that is a name (of a flight, a shop, an account) tells much about other columns and its
-    neighbours nothing. A range holds of cell k the share of the rows of its values,
-    :math:`w_k([a, b]) = \sum_{x \in [a, b], c(x) = k} n_x / n_k`.
+    A number that is a name (of a flight, a shop, an account) is informative about other columns,
+    but its neighbours are not alike. A range contains of cell k the fraction :math:`w_k([a, b]) =
+    \sum_{x \in [a, b], c(x) = k} n_x / n_k`.
 
     Arguments:
         cell: The cell of every point.

@@ -92,7 +92,7 @@ class Variable:
         return self.values.dtype == object
 
     @property
-    def has_plain_line(self) -> bool:
+    def codes_are_numbers(self) -> bool:
         """Whether every code is a number of its own and none is missing."""
         numbers = self.cells is None and self.missing is None and not self.has_labels
         return numbers and self.kind == "ordered"

@@ -83,7 +83,7 @@ class ColumnSet:
         if isinstance(wanted, set | frozenset):
             return any_of(cls.of(value) for value in wanted)
         if isinstance(wanted, str | bool | np.bool_):
-            return cls(labels=frozenset({_plain(wanted)}))
+            return cls(labels=frozenset({_python_label(wanted)}))
         return cls((Interval(float(wanted), False, float(wanted), False),))
 
     @property
@@ -149,7 +149,7 @@ def _ends(wanted: tuple[Any, Any]) -> list[tuple[Any, float]]:
     ]
 
 
-def _plain(label: Any) -> Hashable:
+def _python_label(label: Any) -> Hashable:
     return bool(label) if isinstance(label, np.bool_) else label
 
 

@@ -1,13 +1,13 @@
 r"""Which parents of a two-valued variable, and how strongly to smooth: by the evidence of the data.
 
-A row of a table over one more parent is drawn around what the table below says, so its evidence is
-that of a beta-binomial; b is the probability of a one below:
+A row of a table with one more parent has a beta prior centred on b, the probability of a one in the
+table below, so its evidence is that of a beta-binomial:
 
 .. math:: \Delta(u) = \ln \frac{B(\alpha b + n_1, \alpha (1-b) + n_0)}{B(\alpha b, \alpha (1-b))}
           - n_1 \ln b - n_0 \ln (1 - b)
 
-The strength :math:`\alpha` of every level is the one of most evidence, and a parent must bring more
-than a fixed price. Counts may be fractions of rows.
+The strength :math:`\alpha` of every level maximises the evidence, and a parent must gain more than
+a fixed price. Counts may be fractions of rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _log_gamma(x: float) -> float:
 
 @njit(cache=True, nogil=True, inline="always")
 def _row_evidence(n: float, ones: float, below: float, strength: float) -> float:
-    """One row of the formula above."""
+    """The evidence of one row, by the formula above."""
     if n <= NOTHING:
         return 0.0
     zeros = max(n - ones, 0.0)
@@ -52,7 +52,7 @@ def _row_evidence(n: float, ones: float, below: float, strength: float) -> float
 
 @njit(cache=True, nogil=True, inline="always")
 def _log_ratio(n: float, ones: float, first: float, second: float) -> float:
-    """How much likelier the counts are under the first probability of a one."""
+    """The log-likelihood ratio of the counts between two probabilities of a one."""
     return ones * log(first / second) + max(n - ones, 0.0) * log((1 - first) / (1 - second))
 
 
@@ -60,14 +60,14 @@ def _log_ratio(n: float, ones: float, first: float, second: float) -> float:
 def _gain(
     counts: np.ndarray, inside: np.ndarray, below: np.ndarray, prior: np.ndarray, strength: float
 ) -> float:
-    """The evidence that one more parent brings.
+    """The evidence that one more parent gains.
 
     Arguments:
         counts: Rows and ones per configuration of the parents so far.
-        inside: The same of those rows in which the new parent is 1.
+        inside: Rows and ones per configuration, among the rows in which the new parent is 1.
         below: The probability of a one per configuration.
         prior: What the new rows are smoothed towards, the new parent being 0 and 1.
-        strength: How strongly.
+        strength: The strength of that smoothing.
     """
     gain = 0.0
     for i in range(counts.shape[1]):
@@ -110,11 +110,11 @@ def choose_parents(
     parents: np.ndarray,
     chosen: np.ndarray,
 ) -> tuple[int, float, bool, np.ndarray]:
-    """Add the parent of the largest gain, as long as it is worth its price.
+    """Add the parent of the largest gain, while the gain exceeds its price.
 
     Arguments:
         child: The child's column.
-        weights: Of the rows.
+        weights: The weights of the rows.
         candidates: The columns that may become parents.
         start: Where each column begins in ``rows``.
         rows: The rows in which each column is 1.
@@ -122,7 +122,7 @@ def choose_parents(
         anchors: The probability of a one given that a column is 0 or 1 among all other rows of
             the table, one row per column; no rows = there are no others.
         strengths: The strengths of smoothing to choose from.
-        prices: What a first parent, one with an anchor, and a further one must bring.
+        prices: What a first parent, one with an anchor, and a further one must gain.
         parents: Filled with the parents.
         chosen: Filled with the strengths of their levels.
 

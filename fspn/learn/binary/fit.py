@@ -23,11 +23,11 @@ HELD_OUT = 0.1
 
 @dataclass(frozen=True)
 class BinarySettings:
-    """What the learner of two-valued columns is told.
+    """The settings of the learner of two-valued columns.
 
     Arguments:
         n_components: The number of networks under the sum node; None = chosen on held-out rows.
-        limits: What each network may have.
+        limits: The bounds on each network.
         max_cost: At most so many cells in all intermediate results of a query, over all networks.
     """
 
@@ -61,7 +61,7 @@ def learn_binary(
 
     Arguments:
         data: The whole table.
-        settings: What to do.
+        settings: How to learn.
         rng: The only source of randomness.
         report: Called with the number of (row, variable) cells that have become leaves.
     """
@@ -82,7 +82,7 @@ def learn_binary(
 
 
 def _choose(cells: np.ndarray, settings: BinarySettings, rng: np.random.Generator) -> int:
-    """The number of networks: more of them as long as held-out rows become likelier."""
+    """The number of networks: increased while the held-out likelihood grows."""
     held_out = rng.random(len(cells)) < HELD_OUT
     if held_out.sum() < ROWS_PER_COMPONENT:
         return 1

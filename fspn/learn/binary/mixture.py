@@ -56,9 +56,9 @@ def learn_mixture(
     Arguments:
         rows: The distinct rows of the table.
         n_components: The number of networks; those that lose all rows are dropped.
-        limits: What a network may have.
-        rng: For the start.
-        report: Called with the share of the work that is done.
+        limits: The bounds on a network.
+        rng: The source of randomness for the start.
+        report: Called with the fraction of the work that is done.
     """
     shares = _start(rows, n_components, rng)
     rounds = ROUNDS if n_components > 1 else 1

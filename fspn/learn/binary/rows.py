@@ -56,7 +56,7 @@ class BinaryRows:
         return (self.weights @ self.cells + 0.5) / (self.total + 1.0)
 
     def weighted(self, weights: np.ndarray, least: float) -> BinaryRows:
-        """The rows of which at least the share ``least`` is left, with their new weights."""
+        """The rows that keep at least the fraction ``least`` of their weight, reweighted."""
         kept = weights > least * self.weights
         return BinaryRows(np.ascontiguousarray(self.cells[kept]), weights[kept])
 
@@ -72,7 +72,7 @@ class BinaryRows:
 
         Arguments:
             table: The whole table.
-            strength: So many rows like those of the table are added to these.
+            strength: How many rows with the distribution of the whole table are added to these.
         """
         n = self.total + strength
         pairs = self.pairs + strength / table.total * table.pairs if strength else self.pairs
@@ -93,7 +93,7 @@ class BinaryRows:
     def without(self, part: BinaryRows, v: int) -> np.ndarray:
         r""":math:`\Pr(X_v = 1 \mid X_u = 0)` and :math:`\Pr(X_v = 1 \mid X_u = 1)` for all u.
 
-        From the rows of this table less those of a part of it, two rows like the mean added.
+        From the rows of this table without those of a part of it, smoothed by two rows at the mean.
         """
         both = np.maximum(self.pairs[v] - part.pairs[v], 0.0)
         ones = np.maximum(np.diag(self.pairs) - np.diag(part.pairs), both)

@@ -1,9 +1,9 @@
 r"""The network of two-valued variables under one child of the sum node, of bounded width.
 
-Variables enter one by one, always the one that shares most information with those that are in
-(Prim's order). Each finds its parents inside one clique of the variables before it and forms a new
-clique with them, so the network stays a partial k-tree: no intermediate result of an exact query
-has more than :math:`2^{width}` cells, however many parents a variable has.
+Variables enter one by one, always the one with the largest mutual information with any that has
+entered (Prim's order). Each finds its parents inside one clique of the variables before it and
+forms a new clique with them, so the network stays a partial k-tree: no intermediate result of an
+exact query has more than :math:`2^{width}` cells, however many parents a variable has.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NO_ANCHORS = np.empty((0, 2))
 
 @dataclass(frozen=True)
 class Limits:
-    """What a network may have.
+    """The bounds on a network.
 
     Arguments:
         max_parents: At most so many parents per variable.
@@ -49,7 +49,8 @@ class Family:
         parents: In the order in which they were found.
         strengths: The strength of the smoothing of each level.
         base: The probability of a one without parents.
-        anchor: What the two rows of the first level are smoothed towards; None = the base.
+        anchor: The probabilities that the two rows of the first level are smoothed towards; None =
+            the base.
         ones: The probability of a one per configuration of the parents.
     """
 
@@ -74,7 +75,7 @@ def learn_structure(rows: BinaryRows, table: BinaryRows, limits: Limits) -> Bina
     Arguments:
         rows: The rows and how much each counts.
         table: The whole table that they are a part of; what few rows are smoothed towards.
-        limits: What the network may have.
+        limits: The bounds on the network.
     """
     information = rows.information(table, 0.0 if table is rows else PAIR_STRENGTH)
     bases = (np.diag(rows.pairs) + BASE_STRENGTH * table.means) / (rows.total + BASE_STRENGTH)
@@ -97,7 +98,7 @@ def learn_structure(rows: BinaryRows, table: BinaryRows, limits: Limits) -> Bina
 
 
 def _prim_order(information: np.ndarray) -> list[int]:
-    """Always next: the variable closest to any that is in."""
+    """Prim's order: always the variable closest to any that has entered."""
     m = len(information)
     order = [int(information.sum(axis=1).argmax())]
     closest = information[order[0]].copy()
@@ -115,7 +116,7 @@ def _sorted(clique: np.ndarray, worth: np.ndarray) -> np.ndarray:
 
 
 class _Cliques:
-    """The cliques so far, as lists and as rows of a matrix of memberships."""
+    """The cliques so far, as lists and as rows of a membership matrix."""
 
     def __init__(self, m: int, width: int):
         self._width = width
@@ -123,7 +124,7 @@ class _Cliques:
         self._matrix = np.zeros((m, m), dtype=np.float32)
 
     def promising(self, worth: np.ndarray) -> list[np.ndarray]:
-        """Those whose members share most information with a variable."""
+        """The cliques whose members have most mutual information with a variable."""
         if not self._members:
             return [np.zeros(0, dtype=np.int64)]
         sums = self._matrix[: len(self._members)] @ worth.astype(np.float32)
@@ -131,7 +132,7 @@ class _Cliques:
         return [self._members[i] for i in best]
 
     def add(self, v: int, parents: tuple[int, ...], clique: np.ndarray) -> None:
-        """The variable, its parents, and as much of their clique as there is room for."""
+        """Add a clique: the variable, its parents, and as much of theirs as the width allows."""
         rest = [u for u in clique.tolist() if u not in parents]
         members = np.array([v, *parents, *rest][: self._width])
         self._matrix[len(self._members), members] = 1.0
@@ -146,7 +147,7 @@ def _family(
     anchors: np.ndarray,
     limits: Limits,
 ) -> tuple[Family, float]:
-    """The best parents among the candidates, and what they bring.
+    """The best parents among the candidates, and the evidence that they gain.
 
     A first parent is picked among all columns, a further one among the few of its clique, so the
     first one costs the logarithm of their number.

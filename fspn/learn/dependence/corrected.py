@@ -1,7 +1,7 @@
-r"""The ``corrected`` oracle: it knows its sample size.
+r"""The ``corrected`` oracle: a dependence measure that accounts for its sample size.
 
-The maximal (HGR) correlation, with its upward bias on small samples taken off, and 0 where a
-G-test does not find the dependence significant.
+The maximal (HGR) correlation with its upward bias on small samples removed, and 0 where a G-test
+does not find the dependence significant.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ MIN_POOLED_ROWS = 10
 
 @dataclass(frozen=True)
 class Corrected:
-    r"""The maximal correlation, without its small-sample bias, where a G-test finds any.
+    r"""The maximal correlation without its small-sample bias, if a G-test is significant.
 
     On n rows of independent variables with r and c values the squared HGR correlation is about
-    :math:`b = (\sqrt{r-1} + \sqrt{c-1})^2 / n`, the edge of the spectrum of noise. What is
-    reported is :math:`\sqrt{(\rho^2 - b)^+ / (1 - b)}`. Rare values are pooled first, so that both
-    the test and the bias hold on small slices.
+    :math:`b = (\sqrt{r-1} + \sqrt{c-1})^2 / n`, the edge of the spectrum of noise. The measure is
+    :math:`\sqrt{(\rho^2 - b)^+ / (1 - b)}`. Rare values are pooled first, so that both the test and
+    the bias hold on small slices.
 
     Arguments:
         level: The significance level of the test, before it is divided by the number of pairs.
@@ -61,7 +61,7 @@ class Corrected:
 
 @dataclass(frozen=True)
 class Pooling:
-    """A column whose rare values are merged, without a copy of its rows.
+    """A view of a column with its rare values merged.
 
     Arguments:
         values: The codes of the rows.

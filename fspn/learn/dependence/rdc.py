@@ -5,7 +5,7 @@ the largest canonical correlation between random sine features of the two variab
 For coded variables the features depend on the value alone, so the whole computation follows from
 the contingency table, which is orders of magnitude faster than working on the rows.
 
-``corrected`` (:mod:`fspn.learn.dependence.corrected`) knows its sample size.
+``corrected`` (:mod:`fspn.learn.dependence.corrected`) accounts for its sample size.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class RDC:
 
 @lru_cache(maxsize=64)
 def _projection(seed: int, side: int, n_inputs: int, k: int) -> np.ndarray:
-    """The normal weights of one side; drawing them takes longer than using them."""
+    """The normal weights of one side, cached: drawing them takes longer than using them."""
     weights = np.random.default_rng([seed, side]).normal(size=(n_inputs, k))
     weights.flags.writeable = False
     return weights

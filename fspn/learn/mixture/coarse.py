@@ -1,7 +1,7 @@
 """Coarse codes: at most a few cells per column, for finding classes of rows.
 
-Classes show in coarse cells too, and the tables of all pairs of columns stay small. The networks
-under the sum node are learned on the codes themselves.
+Classes are visible in coarse cells too, and the tables of all pairs of columns stay small. The
+networks under the sum node are learned on the codes themselves.
 """
 
 from __future__ import annotations

@@ -25,11 +25,11 @@ FULL_STEPS = 2
 
 @dataclass(frozen=True)
 class MixtureSettings:
-    """What the learner of sum nodes is told.
+    """The settings of the learner of sum nodes.
 
     Arguments:
-        n_components: The number of components; None = as many as held-out rows pay for.
-        limits: What the networks of the search may have.
+        n_components: The number of components; None = chosen on held-out rows.
+        limits: The bounds on the networks of the search.
     """
 
     n_components: int | None
@@ -47,16 +47,16 @@ def learn_mixture(
 ) -> Node:
     """One network, or a sum node over several where the rows are of several kinds.
 
-    Interrupted by the keyboard once the network of all rows is there, that network is the model.
+    If interrupted from the keyboard after the network of all rows is learned, that is the model.
 
     Arguments:
         data: The rows.
         scope: The variables.
-        settings: What to do.
-        branches: Settings of the learner of what stands under the sum node.
+        settings: How to learn.
+        branches: The settings of the learner of the children.
         rng: The only source of randomness.
         report: Called with the number of (row, variable) cells that are done, each one twice.
-        gains: Where to note what tables and sum nodes gained.
+        gains: Filled with what tables and sum nodes gained.
     """
     gains = Gains() if gains is None else gains
     one = Learner(branches, rng, report, gains).learn(data, scope)

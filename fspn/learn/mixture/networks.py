@@ -33,7 +33,7 @@ MAX_FAILED = 12
 
 @dataclass(frozen=True)
 class Limits:
-    """What a network of the search may have.
+    """The bounds on a network of the search.
 
     Arguments:
         max_parents: At most so many parents per variable.
@@ -50,7 +50,7 @@ class Limits:
     max_cost: float = np.inf
 
     def most_components(self, sizes: Sequence[int]) -> float:
-        """How many components a query may have, if their columns were independent."""
+        """The most components that the query cost allows, reached with independent columns."""
         return self.max_cost // sum(sizes)
 
 
@@ -82,12 +82,12 @@ class NetworkMixture:
 
 
 class NetworkSearch:
-    """EM and merges on some rows; ``n_sharing`` networks share what a query may cost.
+    """EM and merges on some rows; ``n_sharing`` networks share the bound on the query cost.
 
     Arguments:
         data: The rows.
         scope: The variables.
-        limits: What a network may have.
+        limits: The bounds on a network.
         rng: The only source of randomness.
     """
 
@@ -119,7 +119,7 @@ class NetworkSearch:
         return Component(node, rows, float(total))
 
     def refitted(self, root: Node) -> NetworkMixture:
-        """The structure of a network, with tables of the rows of the search."""
+        """The structure of a network with its tables refitted on the rows of the search."""
         place = {v: i for i, v in enumerate(self.scope)}
         tables = [part for part in walk(root) if isinstance(part, TableSplit)]
         given = {place[part.variable]: tuple(place[v] for v in part.given) for part in tables}
@@ -209,7 +209,7 @@ class NetworkSearch:
         return self._tried[key]
 
     def pruned(self, mixture: NetworkMixture) -> NetworkMixture:
-        r"""Without the components that bring less likelihood than their parameters cost (BIC).
+        r"""Without the components that gain less likelihood than their parameters cost (BIC).
 
         .. math:: \sum_i \ln \frac{\Pr(x_i)}{\Pr_{-k}(x_i)} < \frac{d_k}{2} \ln n
         """
@@ -229,7 +229,7 @@ class NetworkSearch:
         return NetworkMixture(tuple(part for part in parts if part is not None))
 
     def _near_pairs(self, mixture: NetworkMixture) -> list[tuple[int, int]]:
-        """Pairs of which one explains the other's rows nearly as well as the other itself.
+        """Pairs of components of which one explains the rows of the other nearly as well.
 
         The pair of the smallest loss per row comes first.
         """

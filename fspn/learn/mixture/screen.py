@@ -1,4 +1,4 @@
-r"""Is one network enough? The residuals of a right model are independent of each other.
+r"""Is one network enough? The residuals of a correct model are independent of each other.
 
 Given the values of a row in topological order,
 
@@ -7,7 +7,7 @@ Given the values of a row in topological order,
 
 are independent and uniform if the network is the truth (Rosenblatt, 1952). A class that no column
 records, or a parent that is missing, leaves dependence between some of them. Measuring it costs a
-few passes over a sample, so that tables without classes are not slowed down by looking for some.
+few passes over a sample, so tables without classes are not slowed down by a search for some.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def is_network(root: Node) -> bool:
 
 
 def needs_classes(root: Node, data: Slice, rng: np.random.Generator) -> bool:
-    """Whether the residuals depend on each other as classes make them.
+    """Whether the residuals depend on each other in the way hidden classes cause.
 
-    A missing parent shows in one pair of residuals, a class in all pairs that it touches. So
-    either more pairs are noticeable than chance and a missing parent for every other variable
-    would give, or the clear ones are at least as many as the variables that they touch.
+    A missing parent shows in one pair of residuals, a class in all pairs that it touches. So either
+    more pairs are significant than chance and one missing parent for every other variable would
+    explain, or the clearly significant ones are at least as many as the variables they involve.
     """
     parts = [part for part in walk(root) if isinstance(part, UniLeaf | TableSplit)]
     if len(parts) > MAX_VARIABLES:

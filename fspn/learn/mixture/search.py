@@ -30,7 +30,7 @@ PAIR_BUDGET = 20_000 * 200
 
 @dataclass(frozen=True)
 class Found:
-    """A mixture on a sample, and what it is worth.
+    """A mixture on a sample, and its gain.
 
     Arguments:
         mixture: The components.
@@ -44,7 +44,7 @@ class Found:
 
     @property
     def pays(self) -> bool:
-        """Whether the gain is worth the time of the queries, and no accident."""
+        """Whether the gain is significant and worth slower queries."""
         return self.gain > max(LEAST_GAIN, DEVIATIONS * self.error)
 
 
@@ -65,11 +65,11 @@ def find_components(
     Arguments:
         data: All rows.
         scope: The variables.
-        limits: What a network may have.
-        wanted: The number of components; None = as the evidence says.
+        limits: The bounds on a network.
+        wanted: The number of components; None = chosen by evidence.
         whole: The network of all rows, whose structure is to be beaten.
         rng: The only source of randomness.
-        report: Called with the share of the work that is done.
+        report: Called with the fraction of the work that is done.
     """
     train, held_out = _samples(data, rng)
     search = NetworkSearch(train, scope, limits, rng)
@@ -104,9 +104,9 @@ def find_components(
 def _polished(
     found: Found, search: NetworkSearch, judged: Callable[[NetworkMixture], Found]
 ) -> Found:
-    """Steps of EM until some in a row gain nothing on held-out rows; the last mixture counts.
+    """Steps of EM until several in a row gain nothing on held-out rows; the last mixture counts.
 
-    Classes are drawn, so that a mixture differs from the next by chance too.
+    Classes are drawn at random, so the likelihood also varies by chance from step to step.
     """
     best, idle = found.gain, 0
     for _ in range(MAX_POLISH_STEPS if len(found.mixture.components) > 1 else 0):

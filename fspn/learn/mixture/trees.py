@@ -5,7 +5,7 @@ r"""Mixtures of trees by stochastic EM, in a few passes over the rows for all co
 Per step: every row's class is drawn from its responsibilities; all pairs of columns are counted per
 class; each class takes the spanning forest of most information, less what its cells cost; all rows
 are scored. The start is random and *sharp* (Dirichlet of 0.3): a start from independent columns
-ends in a worse optimum, since it explains by classes what edges explain better.
+ends in a worse optimum, because its classes explain what edges explain better.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TreeMixture:
     """The trees of all components, and where each table is.
 
     Arguments:
-        weights: Of the components.
+        weights: The weights of the components.
         parents: The parent of each variable per component; -1 = none.
         start: Where each variable's table begins in ``logs``, per component.
         logs: The log-probabilities, the parent's code the higher digit.
@@ -145,7 +145,7 @@ def _count(
 def _worth(
     joint: np.ndarray, single: np.ndarray, sizes: np.ndarray, pairs: np.ndarray
 ) -> np.ndarray:
-    """The information of every pair in nats, less half a logarithm per cell that is filled."""
+    """The mutual information of every pair in nats, less half a logarithm per filled cell (BIC)."""
     m = len(sizes)
     n = single[0].sum()
     own, filled = np.zeros(m), np.zeros(m)

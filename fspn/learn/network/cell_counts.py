@@ -22,9 +22,9 @@ class CodedTable:
     Arguments:
         codes: One array of codes per variable.
         sizes: The number of codes of each.
-        values: The integers behind the codes, or None where they mean nothing.
-        ordered: Whether neighbouring codes are neighbouring values, and a law may use that;
-            empty = no law may.
+        values: The integers that the codes stand for, or None where they are no numbers.
+        ordered: Whether neighbouring codes are neighbouring values, for graded laws; empty = no
+            graded laws.
         trees: Whether a table may be a decision tree.
     """
 

@@ -1,4 +1,4 @@
-"""Contingency tables: the one pass over the rows that everything in learning is made of."""
+"""Contingency tables: the pass over the rows that all learning is based on."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ cumulative logits falls apart into one logistic regression per cut, and a term o
           + \sum_x n_x \ln (1 - e^{\theta_{x-1} - \theta_x}), \qquad z_{uk} = \theta_k - g(u),
 
 which is concave, so Newton's method finds its maximum over cuts and additive effects. What the
-additive location leaves is a deviation per configuration, :math:`\delta(u) \sim N(0, \tau^2)`, with
-:math:`\tau^2` from the moments of the scores: configurations with many rows keep theirs, rare ones
-follow the effects.
+additive location does not explain is a deviation per configuration, :math:`\delta(u) \sim N(0,
+\tau^2)`, with :math:`\tau^2` from the moments of the scores: configurations with many rows keep
+theirs, rare ones follow the effects.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ NO_DEVIATION = np.zeros(0)
 
 @dataclass(frozen=True)
 class GradedFit:
-    """A fitted law with what it is worth.
+    """A fitted law, its likelihood and its evidence.
 
     Arguments:
-        law: The law, nothing of it handed down.
+        law: The law with epsilon = 0.
         likelihood: The log-likelihood of the rows.
         freedom: The effective number of parameters.
         evidence: The logarithm of the evidence: BIC of the effects, Laplace's approximation for

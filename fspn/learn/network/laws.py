@@ -1,4 +1,4 @@
-r"""Laws: a variable as an integer combination of its parents plus noise of one distribution.
+r"""Integer-linear laws: a variable is an integer combination of its parents plus noise.
 
 .. math:: x = \sum_j c_j u_j + \epsilon, \qquad \epsilon \sim N
 
@@ -19,7 +19,7 @@ BLOCK_CELLS = 200_000
 
 
 class Laws:
-    """The laws of a table.
+    """The integer-linear laws of a table.
 
     Arguments:
         counts: The counts of its variables.

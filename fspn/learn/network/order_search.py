@@ -30,7 +30,7 @@ GROWTHS = 3
 GRADED_EXTRAS = 3
 BEST_SETS = 4
 LOOK_AHEAD = 6
-RUNG = 2.0
+BOUND_GROWTH = 2.0
 """By how much the bound on the cost of a query grows from one search to the next."""
 
 
@@ -42,19 +42,19 @@ class Effort:
         restarts: How many starts a search over orders has.
         pair_candidates: Among how many candidates of a variable all pairs are scored.
         rounds: How often a local optimum is shaken.
-        everyone: Whether variables that a pair alone does not show are tried as further parents.
-        ladder: Whether a bound on the cost of a query is approached by searches at smaller ones.
+        everyone: Whether variables without pairwise dependence are tried as further parents.
+        graduated: Whether a bound on the query cost is approached by searches at smaller bounds.
     """
 
     restarts: int = 20
     pair_candidates: int = PAIR_CANDIDATES
     rounds: int = 10
     everyone: bool = True
-    ladder: bool = True
+    graduated: bool = True
 
 
 FULL = Effort()
-QUICK = Effort(restarts=5, pair_candidates=5, rounds=3, everyone=False, ladder=False)
+QUICK = Effort(restarts=5, pair_candidates=5, rounds=3, everyone=False, graduated=False)
 
 
 def learn_network(
@@ -68,9 +68,9 @@ def learn_network(
 ) -> Network:
     """The best-scoring structure found, with bounded inference cost.
 
-    With a bound on the cost of a query the search runs at every rung of a ladder of bounds up to
-    it, always from the same start, and the best network counts: so a larger bound, whose ladder
-    has the rungs of a smaller one, never ends in a worse score.
+    With a bound on the query cost the search runs at a series of bounds up to it, always from the
+    same start, and the best network is kept. The series of a smaller bound is part of that of a
+    larger one, so a larger bound never ends in a worse score.
 
     Arguments:
         scores: The scores of parent sets.
@@ -81,28 +81,28 @@ def learn_network(
         effort: How long to search.
         max_cost: At most so many cells in all intermediate results of a query together.
     """
-    if max_cost == np.inf or not effort.ladder:
+    if max_cost == np.inf or not effort.graduated:
         parents = _learned(scores, strength, max_parents, max_cells, rng, effort, max_cost)
         return Network(tuple(parents), tuple(topological_order(parents)))
     seed = int(rng.integers(2**32))
     found: list[list[tuple[int, ...]]] = [[()] * len(strength)]
     graded = False
-    for rung in cost_rungs(scores.table.sizes, max_cost):
+    for bound in cost_bounds(scores.table.sizes, max_cost):
         scores.with_graded = False
         again = np.random.default_rng(seed)
-        found.append(_learned(scores, strength, max_parents, max_cells, again, effort, rung))
+        found.append(_learned(scores, strength, max_parents, max_cells, again, effort, bound))
         graded |= scores.with_graded
     scores.with_graded = graded
     best = max(found, key=lambda own: sum(scores.score(v, p) for v, p in enumerate(own)))
     return Network(tuple(best), tuple(topological_order(best)))
 
 
-def cost_rungs(sizes: Sequence[int], max_cost: float) -> list[float]:
+def cost_bounds(sizes: Sequence[int], max_cost: float) -> list[float]:
     """What independent columns cost, doubled again and again, as far as the bound allows."""
-    rungs = [RUNG * float(sum(sizes))]
-    while rungs[-1] <= max_cost:
-        rungs.append(RUNG * rungs[-1])
-    return rungs[:-1]
+    bounds = [BOUND_GROWTH * float(sum(sizes))]
+    while bounds[-1] <= max_cost:
+        bounds.append(BOUND_GROWTH * bounds[-1])
+    return bounds[:-1]
 
 
 def _learned(

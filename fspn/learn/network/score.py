@@ -1,9 +1,9 @@
-r"""How well does a set of parents explain a child? A score that charges for observed cells only.
+r"""How well a set of parents explains a child: a score that charges for observed cells only.
 
 On strongly dependent data a joint table is sparse, and a score that charges for every cell of the
-dense table (BIC with :math:`(d-1) \prod d_i` parameters) refuses the right structure. Here a row
-of the table is a Dirichlet-multinomial around what fewer parents predict, so that a symbol is paid
-for when it is first seen, and never-seen cells cost nothing:
+dense table (BIC with :math:`(d-1) \prod d_i` parameters) refuses the right structure. Here a row of
+the table is a Dirichlet-multinomial around what fewer parents predict, so that a value costs
+something when it is first seen, and cells never seen cost nothing:
 
 .. math:: s(x \mid u) = s(x \mid u') + \sum_u \left[ \ln DM(n_u; \alpha B_{u'})
           - \sum_x n_{xu} \ln B_{u'}(x) \right] - \lambda
@@ -11,9 +11,9 @@ for when it is first seen, and never-seen cells cost nothing:
 with :math:`u'` one parent fewer and :math:`B_{u'}` its smoothed rows. A parent that brings nothing
 has a gain of about 0 and is refused by the price :math:`\lambda`.
 
-A second family is scored beside the table: the child as an integer combination of its parents plus
-noise of one law (:class:`fspn.model.cpt.backoff.LinearLaw`), paid for by BIC. A third one, the
-graded law of ordered children, costs more to fit and is scored on demand.
+A second family is scored beside the table, the integer-linear law
+(:class:`fspn.model.cpt.backoff.LinearLaw`), penalised by BIC. A third one, the graded law of
+ordered children, costs more to fit and is scored on demand.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ SMALL = 8
 
 @dataclass(frozen=True)
 class TableGain:
-    """What a conditional table brought, by leave-one-out likelihood on all its rows.
+    """What a conditional table gained, by leave-one-out likelihood on all its rows.
 
     Arguments:
-        families: Its levels that are no rows of counts: laws and trees.
+        families: The kinds of its levels other than counts: laws and trees.
         over_independence: Nats over the variable's own distribution.
         over_counts: Nats over a back-off table of counts with the same parents.
     """
@@ -48,12 +48,12 @@ class TableGain:
 
 
 class LocalScores:
-    """Scores of parent sets, computed once each; ``gained`` is what fitted tables brought.
+    """Scores of parent sets, computed once each; ``gained`` is what fitted tables gained.
 
     Arguments:
         table: The rows.
         alpha: The strength of the Dirichlet rows.
-        price: What a parent must bring, per parent.
+        price: What every parent must gain.
     """
 
     def __init__(self, table: CodedTable, alpha: float = 2.0, price: float = 3.0):
@@ -75,7 +75,7 @@ class LocalScores:
         ]
 
     def score(self, child: int, parents: tuple[int, ...]) -> float:
-        """The better of the table and the offset family, and of the graded one if it is in use."""
+        """The best of the table, the integer-linear law, and the graded law if it is in use."""
         key = (child, tuple(sorted(parents)))
         if key not in self._cache:
             self._cache[key] = self._score(child, key[1]) - self.price * len(parents)
@@ -97,7 +97,7 @@ class LocalScores:
     def graded_pays(self, parents: Sequence[tuple[int, ...]]) -> bool:
         """Whether any variable of a network has more evidence under the graded law.
 
-        A variable that may be an integer combination of its parents is not asked.
+        Variables that may follow an integer-linear law are left out.
         """
         return any(
             may_be_graded(self.table, child, own)
@@ -179,7 +179,7 @@ def _gain(
         rows: The row of every filled cell.
         counts: Its count.
         base: The probability that the row below gives it.
-        totals: Room for the total of every row; zero before and after.
+        totals: Scratch space for the total of every row; zero before and after.
         alpha: The strength of the rows.
     """
     gain, product = 0.0, 1.0

@@ -91,7 +91,7 @@ def fit_cpt(
 def _gain(
     table: CodedTable, child: int, alpha: float | None, best: _Fit, counts: _Fit
 ) -> TableGain:
-    """What the best fit brings over no parents, and over rows of counts."""
+    """What the best fit gains over no parents, and over rows of counts."""
     own = code_counts(table.codes[child], table.sizes[child])
     alone = float(own @ np.log(_base_left_out(table, child, alpha)))
     families = dict.fromkeys(level.family for level in best.levels)
@@ -143,7 +143,7 @@ def _offset_cpts(
     offset: LinearLaw,
     alpha: float | None,
 ) -> list[_Fit]:
-    """The offset law alone, and with rows of counts on top of it."""
+    """The integer-linear law alone, and with rows of counts on top of it."""
     cells, sizes = _cells(table, child, parents)
     inherited = _offset_left_out(table, child, offset, cells)
     alone = _Fit((offset,), float(cells.counts @ np.log(inherited)))
@@ -205,7 +205,7 @@ def _base_left_out(table: CodedTable, child: int, alpha: float | None) -> np.nda
 def _choose_alpha(
     cells: Cells, below: np.ndarray, alpha: float | None
 ) -> tuple[float, np.ndarray, float]:
-    """The strength, the left-out probability of each cell, and the left-out likelihood."""
+    """The strength, the leave-one-out probability of each cell, and their likelihood."""
     tried = ALPHAS if alpha is None else [max(alpha, 1e-9)]
     best: tuple[float, np.ndarray, float] | None = None
     for strength in tried:
@@ -241,7 +241,7 @@ def _offset_level(
 
 
 def _offset_left_out(table: CodedTable, child: int, offset: LinearLaw, cells: Cells) -> np.ndarray:
-    """The left-out probability of each cell under the offset law."""
+    """The leave-one-out probability of each cell under the integer-linear law."""
     parents = np.column_stack(np.unravel_index(cells.keys, offset.sizes))
     residual = offset.child_values[cells.codes] - offset.centre(parents)
     place = np.minimum(np.searchsorted(offset.offsets, residual), len(offset.offsets) - 1)

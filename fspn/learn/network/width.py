@@ -2,10 +2,10 @@ r"""Networks that are kept narrow, so that exact inference on them stays cheap.
 
 The bound is on the cells of the largest product when all variables are summed out in the greedy
 order of :func:`fspn.model.graph.elimination_order`, and, where a query has a budget, on the cells
-of all products together. It holds at every step of the search: a move
-gives a variable another scored set of parents, and counts only where the network stays acyclic and
-within the bound. Edges are dropped only to make a start: dropping the cheapest ones until a wide
-network fits, and no more, ends below what the bound allows.
+of all products together. It holds at every step of the search: a move gives a variable another
+scored set of parents, and counts only where the network stays acyclic and within the bound. Edges
+are dropped only to obtain a start; a search that ended there would stay below what the bound
+allows.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def narrow_network(
 
 
 def _shaken(parents: Parents, rng: np.random.Generator) -> Parents:
-    """Without the edges into two random variables and into all that are next to them."""
+    """The network without the edges into two random variables and into their neighbours."""
     chosen = set(rng.choice(len(parents), min(2, len(parents)), replace=False).tolist())
     near = {p for v in chosen for p in parents[v]}
     near |= {v for v, own in enumerate(parents) if chosen & set(own)}
@@ -218,7 +218,7 @@ class _Climber:
         return drops
 
     def _cheapest(self, child: int, own: tuple[int, ...]) -> tuple[float, int, int]:
-        """The parent that costs least to lose, behind what it costs."""
+        """What it costs to lose the cheapest parent, and that parent."""
         now = self.score(child, own)
         rest = {parent: tuple(p for p in own if p != parent) for parent in own}
         return min((now - self.score(child, rest[p]), child, p) for p in own)

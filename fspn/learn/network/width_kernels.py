@@ -5,7 +5,7 @@ elimination are sums of logarithms,
 
 .. math:: c(v) = \ln |v| + \sum_{u \in N(v)} \ln |u|
 
-as in :func:`fspn.model.graph.greedy_order`, which has the last word on the result.
+as in :func:`fspn.model.graph.greedy_order`, which checks the result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Conditional distributions of one coded variable given others, as a cpt of back-off levels.
+r"""Conditional probability tables (CPTs) of one coded variable, as a series of back-off levels.
 
 The multi-leaves under a split node that has one region per value of its conditioning variables
 are the rows of a conditional table. Most of the cells of such a table are never seen, so a row is
@@ -8,9 +8,9 @@ smoothed towards what fewer variables (or a simple law) say:
           P_\ell(x \mid u_\ell) = S_\ell(x, u_\ell)
           + T_\ell(u_\ell) \, P_{\ell-1}(x \mid u_{\ell-1})
 
-:math:`S_\ell` is sparse, :math:`T_\ell` is the share that is handed down (1 for a row that was
-never seen), and :math:`u_{\ell-1}` is a prefix of :math:`u_\ell`. The reading from bottom to top
-is also how it is computed, by the reference and by the kernels.
+:math:`S_\ell` is sparse, :math:`T_\ell` is the probability mass left to the level below (1 for a
+row that was never seen), and :math:`u_{\ell-1}` is a prefix of :math:`u_\ell`. The reference and
+the kernels both evaluate this from the bottom level up.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CountLevel:
         codes: The child's codes.
         counts: The count (or weight) of each entry.
         alpha: The strength of the smoothing.
-        tilt: What the counts of each of the child's codes are multiplied by; None = nothing.
+        tilt: A factor per code of the child that its counts are multiplied by; None = 1.
     """
 
     sizes: tuple[int, ...]
@@ -135,7 +135,7 @@ class CountLevel:
 
 @dataclass(frozen=True)
 class LinearLaw:
-    r"""The child is an integer combination of its parents plus noise of one law everywhere.
+    r"""Integer-linear law: an integer combination of the parents plus noise.
 
     .. math:: P(x \mid u) = (1 - \epsilon) \frac{N(x - \sum_i c_i u_i)}{Z(u)}
               + \epsilon P_{below}(x)
@@ -149,7 +149,7 @@ class LinearLaw:
         coefficients: One integer per parent.
         offsets: The sorted support of the noise.
         noise: The probability of each offset.
-        epsilon: The share of the level below.
+        epsilon: The weight of the level below.
     """
 
     parent_values: tuple[np.ndarray, ...]

@@ -1,8 +1,8 @@
 r"""The conditional table of a Bayesian network, whole and exact (Appendix A).
 
-Nothing is smoothed, so there is nothing below the rows to back off to. Of every row
-:math:`P(\cdot \mid u)` the largest entry is left out, being 1 minus the others: a table of r rows
-over d codes keeps its r (d - 1) free parameters and which entry is missing.
+Nothing is smoothed, so there is nothing below the rows to back off to. In every row :math:`P(\cdot
+\mid u)` the largest entry is not stored, being 1 minus the others: a table of r rows over d codes
+stores its r (d - 1) free parameters and which entry is left out.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class FullTable:
 
     @cached_property
     def base(self) -> np.ndarray:
-        """What the rows hand down to: nothing."""
+        """The base row, unused: no mass is left to a level below."""
         return np.zeros(self.free.shape[-1] + 1)
 
     @property

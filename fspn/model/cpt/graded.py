@@ -1,4 +1,4 @@
-r"""A law for ordered children: the parents move the child's distribution along its line.
+r"""Graded laws of ordered children: the parents shift the child's distribution (ordinal logit).
 
 Cumulative logits (McCullagh, 1980). With cut points :math:`\theta_0 < \dots < \theta_{d-2}`
 between neighbouring codes and the location :math:`g(u)` of a configuration of the parents,
@@ -37,8 +37,8 @@ class GradedLaw:
         effects: What each code of each parent adds to the location.
         deviation: What each configuration adds to that; empty = nothing.
         cuts: The growing cut points, one fewer than the child has codes.
-        epsilon: The share of the level below.
-        tilt: What each code of the law is multiplied by; None = nothing.
+        epsilon: The weight of the level below.
+        tilt: A factor per code of the law; None = 1.
     """
 
     effects: tuple[np.ndarray, ...]
@@ -93,7 +93,7 @@ class GradedLaw:
 
     @property
     def n_parameters(self) -> int:
-        """Cuts, effects and deviations, less the shift that cuts and each parent have in common."""
+        """Cuts, effects and deviations, less one shift per parent that the cuts absorb."""
         effects = sum(len(effect) - 1 for effect in self.effects)
         return len(self.cuts) + effects + len(self.deviation)
 
@@ -128,9 +128,8 @@ class GradedLaw:
 def graded_rows(location: np.ndarray, cuts: np.ndarray) -> np.ndarray:
     r""":math:`\Pr(X = x \mid g)` of every code, one row per location.
 
-    The difference of two logistic functions is written as the product
-    :math:`\sigma(a) - \sigma(b) = (1 - e^{b-a}) \, \sigma(a) \, \sigma(-b)`, which keeps its
-    digits in both tails.
+    The difference of two logistic functions is written as the product :math:`\sigma(a) - \sigma(b)
+    = (1 - e^{b-a}) \, \sigma(a) \, \sigma(-b)`, which is accurate in both tails.
     """
     z = cuts - location[:, None]
     below, above = expit(z), expit(-z)

@@ -1,4 +1,4 @@
-"""Rows of a conditional table, as levels hand them to the kernels, and their keys."""
+"""Sparse rows of a conditional table, the form that kernels read, and their keys."""
 
 from __future__ import annotations
 

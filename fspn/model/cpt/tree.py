@@ -1,4 +1,4 @@
-r"""A conditional table as a decision tree over the parents: split nodes inside a conditional.
+r"""A conditional table as a decision tree over the parents.
 
 Configurations that pass the same tests share a leaf (context-specific independence), so a table of
 many parents has as many rows of parameters as it has leaves. A node is smoothed towards the node
@@ -29,8 +29,8 @@ class TreeLevel:
 
     Arguments:
         sizes: The numbers of codes of the parents.
-        tests: One row per node, above before below: the parent tested (-1 in a leaf), the code of
-            the test, 1 where it asks for equality, the node of "yes" and that of "no".
+        tests: One row per node, parents before children: the parent tested (-1 in a leaf), the code
+            of the test, 1 where it asks for equality, the node of "yes" and that of "no".
         start: Where each leaf begins in ``codes``, in the order of the nodes; one entry more.
         codes: The child's codes.
         counts: Their counts.
@@ -68,7 +68,7 @@ class TreeLevel:
         return np.cumsum(self.tests[:, 0] < 0) - 1
 
     def shares(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Per leaf its own probabilities, and the share that the level below has."""
+        """Per leaf its own probabilities, and the weight of the level below."""
         counts = np.zeros((len(self.tests), size))
         leaves = np.flatnonzero(self.tests[:, 0] < 0)
         counts[np.repeat(leaves, np.diff(self.start)), self.codes] = self.counts

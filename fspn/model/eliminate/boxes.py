@@ -1,8 +1,8 @@
-r"""The highest density of a piece over its open reals, where sum nodes leave upper bounds only.
+r"""The mode of a density over its free reals, where sum nodes give upper bounds only.
 
 Branch and bound on boxes: a box of reals is halved along its relatively longest side, and dropped
 once its upper bound is no higher than the density at the middle of the best box, up to a tolerance;
-from there the best point is climbed to.
+from there a local search climbs to the best point.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-r"""The most probable completion: elimination, and branch and bound where sum nodes are.
+r"""The most probable completion: elimination, and branch and bound through sum nodes.
 
 .. math:: \max_{x_M} \sum_{x_S} \Pr(x_M, x_S, e)
 
 Independent pieces are solved one by one. A piece whose max-marginals are exact is solved by one
-elimination and a descent. Elsewhere a sum node leaves upper bounds,
+elimination and a descent. Elsewhere a sum node gives upper bounds,
 :math:`\max_x \sum_k w_k p_k(x) \le \sum_k w_k \max_x p_k(x)`: variables are fixed one after the
 other, deepest and most promising nodes first, many nodes of one depth at a time, and a node is
 dropped once its bound is no higher than the best completion found.
@@ -50,7 +50,7 @@ class Solution:
 def solve(
     tables: Tables, node: Part, event: Events, maxed: frozenset[int], seconds: float
 ) -> Solution:
-    """The best completion of one event, and a bound where the time ends first."""
+    """The best completion of one event, with an upper bound if the time limit comes first."""
     elimination = Elimination(tables, maxed & node.scope)
     return _Solver(elimination, monotonic() + seconds).solve(node, event)
 
@@ -98,8 +98,8 @@ class _Solver:
 class _Branching:
     """Branch and bound on one piece; coded variables are fixed in one order in all branches.
 
-    The order is kept for the next event that says something about the same variables: then all
-    layouts of the eliminations are known.
+    The order is kept for the next event that constrains the same variables, so that the layouts of
+    the eliminations are reused.
     """
 
     def __init__(self, solver: _Solver, piece: Part, event: Events):
@@ -175,8 +175,8 @@ class _Branching:
     def _try(self, event: Events) -> dict[int, float]:
         """Take the best of some completions of a node, where it is better than what is known.
 
-        The candidates are those that the maxima lead to, of every component of a sum node. Returns
-        per variable the share of the components that differ from the most popular code.
+        The candidates are the completions that the maxima of every component of a sum node lead to.
+        Returns per variable the fraction of components that differ from the most frequent code.
         """
         node = self.piece
         children = node.children if isinstance(node, Sum) else (node,)

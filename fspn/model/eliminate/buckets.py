@@ -2,10 +2,11 @@ r"""Bucket elimination of tables of logarithms (Dechter 1999).
 
 .. math:: m_v(x_{S}) = \bigoplus_{x_v} \prod_{f \ni v} f(x_v, x_{S})
 
-for one variable v after the other: the factors that speak of v are multiplied and v is taken out.
-A plan says for given scopes and an order which factors meet where; it is made once per pattern of
-evidence. Axes of a factor are sorted so that what is taken out first comes last: products need no
-transposition, and v is the last axis of its own bucket. Axis 0 counts the events.
+for one variable v after the other: the factors that mention v are multiplied and v is summed or
+maximised out. A plan fixes, for given scopes and an order, which factors meet in which bucket; it
+is made once per pattern of evidence. Axes of a factor are sorted so that the variable eliminated
+first comes last: products need no transposition, and v is the last axis of its own bucket. Axis 0
+counts the events.
 """
 
 from __future__ import annotations

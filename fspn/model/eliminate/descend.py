@@ -1,8 +1,8 @@
-"""Back down the nodes after an elimination, with a choice at every step.
+"""The backward pass after an elimination: a choice at every step down the nodes.
 
 The choice is the best alternative (most probable completions) or a random one in proportion to its
-weight (conditional samples). Every row belongs to an event and carries what was chosen so far; rows
-of the same event and the same choices share the work.
+weight (conditional samples). Every row belongs to an event and carries the choices made so far;
+rows with equal events and choices share the work.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Probabilities and max-marginals on nodes, over any variables that are kept.
+r"""Probabilities and max-marginals on nodes, as factors over any variables that are kept.
 
 .. math:: f(x_K) = \max_{x_M} \sum_{x_S} \Pr(x_K, x_M, x_S) \, e(x)
 
@@ -62,7 +62,7 @@ class Elimination:
         return MAX_PRODUCT if variable in self.maxed else SUM_PRODUCT
 
     def logs(self, node: Part, events: Events) -> np.ndarray:
-        """One number per event, with all variables taken out; half at a time where too wide."""
+        """One number per event, with all variables eliminated; split in half where too wide."""
         try:
             return np.broadcast_to(self.factor(node, events), (events.n,))
         except TooWide:
@@ -79,7 +79,7 @@ class Elimination:
         return self._FACTORS.of(node)(self, node, events, own)
 
     def _speaks_of(self, node: Part, events: Events) -> bool:
-        """Whether anything but one can come out: evidence, or something to maximise."""
+        """Whether the factor can differ from one: evidence, or something to maximise."""
         return not (self.maxed.isdisjoint(node.scope) and node.scope.isdisjoint(events.constraints))
 
     # ------------------------------------------------------------------ leaves

@@ -19,7 +19,7 @@ class TooWide(MemoryError):
 
 @dataclass(frozen=True)
 class Semiring:
-    """How the last axis of a table of logarithms is taken out."""
+    """How the last axis of a table of logarithms is eliminated."""
 
     name: str
     plus: Callable[[np.ndarray], np.ndarray]

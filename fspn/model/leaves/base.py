@@ -26,7 +26,7 @@ State = Mapping[str, np.ndarray]
 
 
 class Family(ABC):
-    """What a stored distribution is: named arrays, and the way back from them."""
+    """A distribution that can be stored: named arrays, and its construction from them."""
 
     family: ClassVar[str]
 
@@ -70,7 +70,7 @@ class Univariate(Family):
 
     @classmethod
     def fit_reals(cls, values: np.ndarray, alpha: float) -> Univariate | None:
-        """Learn from reals; None = the family is not learned. The lowest BIC of all wins."""
+        """Learn from reals; None = the family cannot be learned. The lowest BIC of all wins."""
         return None
 
     def pmf(self) -> np.ndarray | None:
@@ -101,11 +101,11 @@ class Multivariate(Family):
     def fit_codes(
         cls, codes: np.ndarray, sizes: Sequence[int], alpha: float
     ) -> Multivariate | None:
-        """Learn from rows of codes; None = the family is not learned."""
+        """Learn from rows of codes; None = the family cannot be learned."""
         return None
 
     def as_node(self, scope: tuple[int, ...]) -> Node | None:
-        """The kernel form, nodes that mean the same; None = one of the next two, or no form."""
+        """The kernel form, equivalent nodes; None = one of the next two, or no kernel form."""
         return None
 
     def as_independent(self) -> tuple[Univariate, ...] | None:

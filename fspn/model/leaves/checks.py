@@ -10,7 +10,7 @@ TOLERANCE = 1e-9
 
 
 def share_faults(shares: np.ndarray, what: str) -> Iterator[str]:
-    """Shares must not be negative and must sum to 1."""
+    """Probabilities must not be negative and must sum to 1."""
     if not (shares >= 0).all():
         yield f"{what} hold a negative number or NaN"
     else:

@@ -91,7 +91,7 @@ class GaussianMixture(Univariate):
 @register
 @dataclass(frozen=True)
 class Histogram(Univariate):
-    r"""A piecewise constant density, with a thin Gaussian so that no value is impossible.
+    r"""A piecewise constant density plus a Gaussian of small weight: no value is impossible.
 
     :math:`p(x) = (1 - \epsilon) \sum_k m_k 1[x \in bin_k] / |bin_k| + \epsilon N(x)`.
     """

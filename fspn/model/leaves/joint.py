@@ -1,4 +1,4 @@
-"""Multi-leaf of coded variables as one sparse table, with a share for what was never seen."""
+"""Multi-leaf of coded variables: one sparse table, smoothed by the product of its marginals."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class SparseJoint(Multivariate):
 
     .. math:: \Pr(h) = (1 - \epsilon) \, w(h) + \epsilon \prod_i \Pr(h_i)
 
-    A bare table gives zero to every unseen combination; the product term gives it a share
-    :math:`\epsilon`, fitted by leaving each row out in turn.
+    A bare table gives probability zero to every unseen combination; the product term gives them
+    weight :math:`\epsilon`, fitted by leave-one-out likelihood.
 
     Arguments:
         rows: The distinct rows (codes), sorted, shape (r, k).
-        weights: Their shares, summing to 1.
+        weights: Their probabilities, summing to 1.
         marginals: The distribution of each variable.
-        epsilon: The share of the product term.
-        left_out: The mean log-likelihood of the training rows, each left out in turn.
+        epsilon: The weight of the product term.
+        left_out: The mean leave-one-out log-likelihood of the training rows.
     """
 
     rows: np.ndarray
@@ -137,9 +137,9 @@ class SparseJoint(Multivariate):
 
 
 def _leave_one_out(counts: np.ndarray, spread: np.ndarray) -> tuple[float, float]:
-    r"""The share :math:`\epsilon` of the best leave-one-out likelihood, by EM, and that likelihood.
+    r"""The :math:`\epsilon` of the best leave-one-out likelihood, by EM, and that likelihood.
 
-    Without one of its own occurrences a row of count c has the share (c - 1) / (n - 1).
+    Without one of its own occurrences a row of count c has probability (c - 1) / (n - 1).
     """
     n = int(counts.sum())
     rest = (counts - 1) / max(n - 1, 1)

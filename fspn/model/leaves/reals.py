@@ -35,13 +35,13 @@ def density(dist: Univariate, values: np.ndarray) -> np.ndarray:
 def quantiles(
     dist: Univariate, lower: np.ndarray, upper: np.ndarray, shares: np.ndarray
 ) -> np.ndarray:
-    """Where the law restricted to ``(lower, upper]`` reaches the shares of its mass, by bisection.
+    """Quantiles of the distribution restricted to ``(lower, upper]``, by bisection.
 
     Arguments:
         dist: The law.
         lower: One end per question, shape (n,).
         upper: The other end.
-        shares: Numbers in [0, 1], shape (n,).
+        shares: The levels of the quantiles in [0, 1], shape (n,).
     """
     low, high = ends(dist, lower, upper)
     whole = mass(dist, lower, upper)
@@ -55,7 +55,7 @@ def quantiles(
 def draw(
     dist: Univariate, lower: np.ndarray, upper: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """One value per interval, from the law restricted to it."""
+    """One draw per interval, from the distribution restricted to it."""
     return quantiles(dist, lower, upper, rng.random(len(lower)))
 
 
@@ -77,7 +77,7 @@ def mode(dist: Univariate, lower: np.ndarray, upper: np.ndarray) -> tuple[np.nda
 
 
 def ends(dist: Univariate, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Finite ends: beyond them the law has next to no mass."""
+    """The interval with finite ends, beyond which the distribution has next to no mass."""
     first, last = support(dist)
     low = np.where(np.isfinite(lower), lower, np.minimum(first, upper - (last - first)))
     high = np.where(np.isfinite(upper), upper, np.maximum(last, lower + (last - first)))
@@ -88,7 +88,7 @@ def ends(dist: Univariate, lower: np.ndarray, upper: np.ndarray) -> tuple[np.nda
 
 
 def support(dist: Univariate) -> tuple[float, float]:
-    """An interval that holds all but the last digits of the mass."""
+    """An interval that holds all of the mass up to rounding."""
     steps = np.concatenate([[0.0], np.logspace(-12, 18, 361)])
     points = np.concatenate([-steps[::-1], steps[1:]])
     below = mass(dist, np.full(len(points), -np.inf), points)
@@ -125,7 +125,7 @@ def knots(dist: Univariate) -> np.ndarray:
 
 
 def _climb(dist: Univariate, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Golden sections: the top between two points that have it between them."""
+    """Golden-section search for the maximum between two points that bracket it."""
     for _ in range(GOLDEN_STEPS):
         a, b = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
         rising = density(dist, a) < density(dist, b)

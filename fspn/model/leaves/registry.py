@@ -76,5 +76,5 @@ def learned_from_codes() -> dict[str, type[Multivariate]]:
 
 
 def _writes(family: type, method: str, base: type) -> bool:
-    """Whether a class has a class method of its own in place of its base's."""
+    """Whether a class overrides a class method of its base."""
     return getattr(family, method).__func__ is not getattr(base, method).__func__

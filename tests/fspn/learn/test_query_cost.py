@@ -8,7 +8,7 @@ import pytest
 
 from fspn import FSPN
 from fspn.learn.network.cell_counts import CodedTable
-from fspn.learn.network.order_search import cost_rungs, learn_network
+from fspn.learn.network.order_search import cost_bounds, learn_network
 from fspn.learn.network.score import LocalScores
 from fspn.learn.network.width import is_narrow
 from fspn.model.graph import elimination_cells, elimination_order
@@ -54,8 +54,8 @@ def test_a_larger_budget_never_scores_less_and_each_one_holds(seed: int) -> None
         before = total
 
 
-def test_the_rungs_of_a_smaller_bound_are_among_those_of_a_larger_one() -> None:
-    small, large = cost_rungs([3, 4], 60), cost_rungs([3, 4], 1_000)
+def test_the_series_of_a_smaller_bound_is_part_of_that_of_a_larger_one() -> None:
+    small, large = cost_bounds([3, 4], 60), cost_bounds([3, 4], 1_000)
     assert small == [14, 28, 56]
     assert large[: len(small)] == small
 
