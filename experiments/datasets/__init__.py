@@ -1,14 +1,14 @@
 """The datasets: generated ones with a known truth, real benchmarks, and the user's own tables.
 
-Imports `experiments.measures` for the workloads. Start with `load` below, then
-`experiments.datasets.generated`.
+Imports `experiments.measures` for the workloads. Start with `DATASETS` below, the families by name,
+then `experiments.datasets.generated`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from experiments.datasets.config import FAMILIES, GeneratorConfig
 from experiments.datasets.debd import FAMILY as DEBD
@@ -20,11 +20,41 @@ from experiments.datasets.hidden import FAMILY as HIDDEN
 from experiments.datasets.hidden import HiddenConfig, load_hidden
 from experiments.datasets.table import FAMILY as TABLE
 from experiments.datasets.table import RealTableConfig, load_real_table
+from experiments.datasets.table_file import FAMILY as CSV
 from experiments.datasets.table_file import TableConfig, load_table
 from experiments.measures.workload import WorkloadConfig
 from experiments.types import Dataset
 
 __all__ = ["DEBD", "TABLE", "check", "load"]
+
+
+class Family(NamedTuple):
+    """How a family of datasets is configured and loaded.
+
+    Arguments:
+        settings: Reads and checks a node of `conf/dataset`.
+        load: The dataset of settings, workload, seed and cache folder.
+    """
+
+    settings: Callable[[Mapping[str, Any]], Any]
+    load: Callable[[Any, WorkloadConfig, int, Path], Dataset]
+
+
+GENERATED = Family(GeneratorConfig.from_mapping, load_generated)
+DATASETS = dict.fromkeys(FAMILIES, GENERATED) | {
+    HIDDEN: Family(HiddenConfig.from_mapping, load_hidden),
+    DENSE: Family(DenseConfig.from_mapping, load_dense),
+    CSV: Family(
+        TableConfig.from_mapping, lambda own, queries, seed, _: load_table(own, queries, seed)
+    ),
+    DEBD: Family(
+        BenchmarkConfig.from_mapping, lambda own, _, seed, cache: load_benchmark(own, seed, cache)
+    ),
+    TABLE: Family(
+        RealTableConfig.from_mapping, lambda own, _, seed, cache: load_real_table(own, seed, cache)
+    ),
+}
+"""The families by the name that `dataset.family` has in a configuration."""
 
 
 def load(
@@ -41,44 +71,18 @@ def load(
         cache_dir: folder of generated and of fetched datasets.
         workload: a node of `conf/workload`; the paper's workload if left out.
     """
+    family = _family(config)
     queries = WorkloadConfig.from_mapping(workload or {})
-    settings = _settings(config)
-    if isinstance(settings, TableConfig):
-        return load_table(settings, queries, seed)
-    if isinstance(settings, BenchmarkConfig):
-        return load_benchmark(settings, seed, cache_dir)
-    if isinstance(settings, RealTableConfig):
-        return load_real_table(settings, seed, cache_dir)
-    if isinstance(settings, HiddenConfig):
-        return load_hidden(settings, queries, seed, cache_dir)
-    if isinstance(settings, DenseConfig):
-        return load_dense(settings, queries, seed, cache_dir)
-    return load_generated(settings, queries, seed, cache_dir)
+    return family.load(family.settings(config), queries, seed, cache_dir)
 
 
 def check(config: Mapping[str, Any]) -> None:
     """Raises a ValueError that names the key if a dataset cannot be made from `config`."""
-    _settings(config)
+    _family(config).settings(config)
 
 
-Settings = (
-    GeneratorConfig | HiddenConfig | DenseConfig | TableConfig | BenchmarkConfig | RealTableConfig
-)
-
-
-def _settings(config: Mapping[str, Any]) -> Settings:
-    family = config.get("family")
-    if family in FAMILIES:
-        return GeneratorConfig.from_mapping(config)
-    if family == HIDDEN:
-        return HiddenConfig.from_mapping(config)
-    if family == DENSE:
-        return DenseConfig.from_mapping(config)
-    if family == "csv":
-        return TableConfig.from_mapping(config)
-    if family == DEBD:
-        return BenchmarkConfig.from_mapping(config)
-    if family == TABLE:
-        return RealTableConfig.from_mapping(config)
-    known = (*FAMILIES, HIDDEN, DENSE, "csv", DEBD, TABLE)
-    raise ValueError(f"dataset.family is {family!r} but must be one of {known}")
+def _family(config: Mapping[str, Any]) -> Family:
+    name = config.get("family")
+    if name not in DATASETS:
+        raise ValueError(f"dataset.family is {name!r} but must be one of {tuple(DATASETS)}")
+    return DATASETS[name]

@@ -20,6 +20,8 @@ from fspn.learn.coding import code_domain
 from fspn.schema.infer import infer_domain
 from fspn.schema.variable import Variable
 
+FAMILY = "csv"
+
 
 @dataclass(frozen=True)
 class TableConfig:
@@ -36,7 +38,7 @@ class TableConfig:
 
     name: str
     path: str
-    family: str = "csv"
+    family: str = FAMILY
     valid_share: float = 0.1
     test_share: float = 0.1
     max_values: int = 100

@@ -171,8 +171,9 @@ def read_interval(variable: Variable, wanted: Any) -> tuple[float, float]:
     """Both ends of an interval, closed: an open end is moved to the next number."""
     if not variable.is_ordered:
         raise ValueError(
-            f"column {variable.name!r} is unordered: a range of its values means nothing; "
-            "ask for a value or a set of values"
+            f"column {variable.name!r} is unordered, so a range of its values has no meaning: ask "
+            "for a value or a set of values. Dates in text are ordered after fitting with "
+            f"kinds={{{variable.name!r}: 'datetime'}}, other labels as an ordered pandas category"
         )
     if isinstance(wanted, pd.Interval):
         low, high = (_end(variable, end, wanted) for end in (wanted.left, wanted.right))
@@ -322,8 +323,8 @@ def _label_sides(
     """Codes of a box of labels: equal ends are a value; a proper range of labels is an error."""
     if not np.all(free | (low == high)):
         raise ValueError(
-            f"column {variable.name!r} is unordered: a range of its values means nothing; "
-            "ask for a value or a set of values with a dictionary"
+            f"column {variable.name!r} is unordered, so a range of its values has no meaning: ask "
+            "for a value or a set of values with a dictionary"
         )
     places = np.array([0.0 if f else variable.place(x) for f, x in zip(free, low, strict=True)])
     unknown = np.isnan(places)

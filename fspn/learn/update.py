@@ -24,9 +24,7 @@ from typing import NoReturn
 import numpy as np
 
 from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel, LinearLaw
-from fspn.model.cpt.graded import GradedLaw
 from fspn.model.cpt.rows import row_keys
-from fspn.model.cpt.tree import TreeLevel
 from fspn.model.dispatch import ByKind
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.leaves.independent import Independent
@@ -155,7 +153,7 @@ def _backoff(cpt: BackoffTable, rows: NewRows, child: int, given: tuple[int, ...
     base = _mixed(cpt.base, _counts(rows, child, len(cpt.base)), rows)
     codes, parents = rows.columns[child], [rows.columns[v] for v in given]
     levels = [_level(each, rows, codes, parents, len(base)) for each in cpt.levels]
-    if ADD[type(levels[-1])] is _unchanged:
+    if type(levels[-1]) not in ADD:
         levels.append(_counted(levels[-1], rows, codes, parents, len(base)))
     return BackoffTable(base, tuple(levels))
 
@@ -163,7 +161,7 @@ def _backoff(cpt: BackoffTable, rows: NewRows, child: int, given: tuple[int, ...
 def _level(
     level: BackoffLevel, rows: NewRows, codes: np.ndarray, parents: list[np.ndarray], size: int
 ) -> BackoffLevel:
-    return ADD[type(level)](level, rows, codes, parents[: level.width], size)
+    return ADD.get(type(level), _unchanged)(level, rows, codes, parents[: level.width], size)
 
 
 def _unchanged(level: BackoffLevel, *_: object) -> BackoffLevel:
@@ -218,10 +216,8 @@ def _law(
 ADD: dict[type, Callable[..., BackoffLevel]] = {
     CountLevel: _cells,
     LinearLaw: _law,
-    GradedLaw: _unchanged,
-    TreeLevel: _unchanged,
 }
-"""How each kind of level takes new rows."""
+"""How the kinds of level take new rows; the others stay, with a level of counts on top of them."""
 
 
 BELOW: ByKind[list[tuple[Node, NewRows]]] = ByKind(
