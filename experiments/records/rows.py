@@ -140,6 +140,10 @@ class Store:
         """The file of a fitted model whose latency is still to be measured."""
         return self.folder / "waiting" / f"{fingerprint}.pickle"
 
+    def trials(self, fingerprint: str) -> Path:
+        """The folder of the finished trials of a job that has no row yet."""
+        return self.folder / "trials" / fingerprint
+
     def read(self, fingerprint: str) -> ResultRow | None:
         """The row of a job, or None if there is none that can be read."""
         frame = _read(self.folder / f"{fingerprint}.parquet")

@@ -8,18 +8,9 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from baselines.base import DensityModel
-from experiments.measures.timing import one_thread
-from experiments.study.search import (
-    Params,
-    SearchOptions,
-    SearchResult,
-    Trial,
-    all_failed,
-    better,
-    search,
-    settings,
-    try_setting,
-)
+from experiments.study.contest import Contest, Memory
+from experiments.study.search import SearchOptions, SearchResult, all_failed, search, settings
+from experiments.study.trial import Params, Trial
 from experiments.types import Dataset
 
 
@@ -52,27 +43,18 @@ def search_coarse_to_fine(
     # Settings of one score are one model: a value that is named, and is the default.
     scores = {t.valid_ll: t for t in reversed(trials) if t.status == "ok"}
     waiting = [scores[score] for score in sorted(scores, reverse=True)]
-    best: tuple[Trial, DensityModel] | None = None
+    turn, report = options.get("turn", nullcontext), options.get("report", _nothing)
+    contest = Contest(build, seed, turn, report, options.get("memory") or Memory(), trials)
     coarse, fitted = len(trials), 0
     while waiting and fitted < finalists:
         chosen = waiting.pop(0)
-        base = best[1] if best is not None else None
-        with options.get("turn", nullcontext)(), one_thread():
-            trial, model = try_setting(
-                build, len(trials), chosen.params, dataset, seed, limit, base
-            )
-        trials.append(trial)
-        options.get("report", _nothing)(trial)
-        if model is None:
-            if trial.status == "timeout":
-                waiting = [t for t in waiting if t.train_seconds < chosen.train_seconds / 2]
-            continue
-        fitted += 1
-        if best is None or better(trial, best[0]):
-            best = trial, model
-    if best is None:
+        trial = contest.enter(chosen.params, dataset, limit, contest.best)
+        fitted += trial.status == "ok"
+        if trial.status == "timeout":
+            waiting = [t for t in waiting if t.train_seconds < chosen.train_seconds / 2]
+    if contest.best is None:
         raise all_failed(trials[coarse:])
-    return SearchResult(best[1], best[0], tuple(trials), float(rows))
+    return SearchResult(contest.model(dataset), contest.best, tuple(trials), float(rows))
 
 
 def _nothing(_trial: Trial) -> None:

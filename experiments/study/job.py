@@ -29,9 +29,11 @@ from experiments.study.coarse import search_coarse_to_fine
 from experiments.study.config import JobConfig, Phase
 from experiments.study.edges import at_edge
 from experiments.study.frozen import with_settings
+from experiments.study.kept_trials import KeptTrials
 from experiments.study.refit import check_kind, search_and_refit
-from experiments.study.search import SearchResult, Trial, search
+from experiments.study.search import SearchResult, search
 from experiments.study.stop import Stop, stoppable, stops_the_job
+from experiments.study.trial import Trial
 from experiments.study.waiting_models import Waiting, keep_waiting, read_waiting
 from experiments.types import Dataset
 
@@ -94,6 +96,9 @@ def _run(
     tracker = tracking.tracker(config.tracking_uri, config.results_dir)
     recorder = Recorder(tracker, store, row, _resolved(config), live=config.live)
     store.waiting(row.fingerprint).unlink(missing_ok=True)
+    kept = KeptTrials(store.trials(row.fingerprint), row.node_type)
+    if config.force:
+        kept.forget()
     waits = False
 
     def ended(trial: Trial) -> None:
@@ -114,8 +119,9 @@ def _run(
                 limit_seconds=config.search.limit_seconds,
                 turn=machine.working,
                 report=ended,
+                memory=kept,
             )
-            row = _with_search(row, config, found)
+            row = replace(_with_search(row, config, found), node_type=kept.where)
             model = _remembering(found.model, dataset)
             later = config.phase is Phase.FIT and dataset.counting is None
             if later:
@@ -135,8 +141,9 @@ def _run(
                 raise
             row = _as_failed(row, error)
         stop.check()
-        row = replace(row, job_seconds=stop.seconds)
+        row = replace(row, job_seconds=stop.seconds + kept.seconds)
         (recorder.suspend if waits else recorder.record)(row, queries)
+        kept.forget()
     return row
 
 

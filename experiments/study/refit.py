@@ -15,16 +15,9 @@ from baselines.base import DensityModel
 from baselines.estimators.base import Absent, Estimator, Unavailable
 from experiments.measures.timing import one_thread
 from experiments.study.config import ConfigError, JobConfig
-from experiments.study.search import (
-    Params,
-    SearchOptions,
-    SearchResult,
-    Trial,
-    search,
-    settings,
-    time_limit,
-)
+from experiments.study.search import SearchOptions, SearchResult, search, settings
 from experiments.study.stop import stops_the_job
+from experiments.study.trial import Params, Trial, time_limit
 from experiments.types import Dataset
 
 log = logging.getLogger(__name__)

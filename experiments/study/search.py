@@ -5,39 +5,23 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-import signal
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from baselines.base import SCORE, DensityModel, FitTimeout
-from experiments.measures.divergence import log_likelihood
-from experiments.measures.timing import one_thread
+from baselines.base import DensityModel, FitTimeout
+from experiments.study.contest import Contest, Memory
 from experiments.study.stop import stops_the_job
+from experiments.study.trial import Params, Trial
 from experiments.types import Dataset
 
 log = logging.getLogger(__name__)
-Params = Mapping[str, Any]
 WARM_ROWS = 200
 
 
 class SearchError(RuntimeError):
     """No setting of the grid could be fitted."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One setting of the grid: what was tried and how it went."""
-
-    number: int
-    params: dict[str, Any]
-    status: str
-    error: str
-    valid_ll: float
-    train_seconds: float
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -100,6 +84,7 @@ class SearchOptions(TypedDict, total=False):
     limit_seconds: float | None
     turn: Callable[[], Any]
     report: Callable[[Trial], None]
+    memory: Memory
 
 
 def search(
@@ -113,6 +98,7 @@ def search(
     limit_seconds: float | None = None,
     turn: Callable[[], Any] = nullcontext,
     report: Callable[[Trial], None] = lambda trial: None,
+    memory: Memory | None = None,
 ) -> SearchResult:
     """The setting with the highest validation log-likelihood.
 
@@ -126,94 +112,23 @@ def search(
         limit_seconds: time limit of one fit.
         turn: context in which each trial computes (a lock on the machine's cores).
         report: called with each trial as it ends.
+        memory: trials of an earlier start, which are not made again.
     """
     with turn():
         _warm_up(build, dataset, seed)
-    best: tuple[Trial, DensityModel] | None = None
-    trials: list[Trial] = []
+    contest = Contest(build, seed, turn, report, memory or Memory())
     for part in (grid, then) if then else (grid,):
-        chosen, base = (best[0].params, best[1]) if best is not None else ({}, None)
+        base = contest.best
         for params in _spread(settings(part), max_settings):
-            setting = chosen | params
-            if any(trial.params == setting for trial in trials):
+            setting = (base.params if base is not None else {}) | params
+            if any(trial.params == setting for trial in contest.trials):
                 continue
-            with turn(), one_thread():
-                trial, model = try_setting(
-                    build, len(trials), setting, dataset, seed, limit_seconds, base
-                )
-            trials.append(trial)
-            report(trial)
-            if model is not None and (best is None or better(trial, best[0])):
-                best = trial, model
-        if best is None:
+            contest.enter(setting, dataset, limit_seconds, base)
+        if contest.best is None:
             break
-    if best is None:
-        raise all_failed(trials)
-    return SearchResult(best[1], best[0], tuple(trials))
-
-
-@contextmanager
-def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise FitTimeout in the block after `seconds` (main thread only)."""
-    if seconds is None:
-        yield
-        return
-
-    def stop(_signum: int, _frame: Any) -> None:
-        raise FitTimeout(f"the fit did not end within its limit of {seconds:g} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def try_setting(
-    build: Callable[[Params], DensityModel],
-    number: int,
-    params: dict[str, Any],
-    dataset: Dataset,
-    seed: int,
-    limit_seconds: float | None,
-    base: DensityModel | None = None,
-) -> tuple[Trial, DensityModel | None]:
-    """Fit and validate one setting; a failure of the model is a result too.
-
-    Of `base`, fitted on the same rows, a model may take over what it would learn again; its
-    training time counts that all the same.
-    """
-    started = time.perf_counter()
-    try:
-        model = build(params)
-        model.bind(dataset)
-        saved = model.resume(base) if isinstance(base, DensityModel) else 0.0
-        with time_limit(limit_seconds):
-            model.fit(dataset.train, dataset.domains, seed)
-        fitted = time.perf_counter() - started + saved
-        score = validate(model, dataset)
-    except Exception as error:
-        if stops_the_job(error):
-            raise
-        log.warning("trial %d %s failed: %s", number, params, error)
-        status = "timeout" if isinstance(error, FitTimeout) else "failed"
-        spent = time.perf_counter() - started
-        message = f"{type(error).__name__}: {error}"
-        return Trial(number, params, status, message, math.nan, math.nan, spent), None
-    spent = time.perf_counter() - started
-    return Trial(number, params, "ok", "", score, fitted, spent), model
-
-
-def validate(model: DensityModel, dataset: Dataset) -> float:
-    """Mean log-likelihood of the validation rows; NaN where the model gives none."""
-    if SCORE not in model.answers:
-        return math.nan
-    score = log_likelihood(model, dataset.valid).mean
-    if math.isnan(score):
-        raise ArithmeticError(f"{model.name} scores validation rows as NaN")
-    return score
+    if contest.best is None:
+        raise all_failed(contest.trials)
+    return SearchResult(contest.model(dataset), contest.best, tuple(contest.trials))
 
 
 def _warm_up(build: Callable[[Params], DensityModel], dataset: Dataset, seed: int) -> None:
@@ -226,11 +141,6 @@ def _warm_up(build: Callable[[Params], DensityModel], dataset: Dataset, seed: in
         if stops_the_job(error):
             raise
         log.info("warm-up on %d rows failed (the trials decide): %s", WARM_ROWS, error)
-
-
-def better(trial: Trial, best: Trial) -> bool:
-    """Higher validation log-likelihood; the earlier setting of the grid wins a tie."""
-    return trial.valid_ll > best.valid_ll
 
 
 def _spread(values: list[dict[str, Any]], most: int | None) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from baselines.base import DensityModel
 from experiments.records.rows import Store, write_bytes
-from experiments.study.search import Trial
+from experiments.study.trial import Trial
 
 log = logging.getLogger(__name__)
 

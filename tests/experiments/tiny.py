@@ -89,14 +89,20 @@ def dataset(rows: int = 60) -> Dataset:
 
 
 class Fragile(Independent):
-    """A model that fails, or takes its time, where it is told to."""
+    """A model that fails, takes its time, or notes its fits, where it is told to."""
 
     name: ClassVar[str] = "fragile"
 
     def __init__(
-        self, alpha: float = 1.0, fails: bool = False, sleeps: float = 0.0, waits: str = ""
+        self,
+        alpha: float = 1.0,
+        fails: bool = False,
+        sleeps: float = 0.0,
+        waits: str = "",
+        notes: str = "",
     ) -> None:
         super().__init__(alpha)
+        self.notes = notes
         self.fails = fails
         self.sleeps = sleeps
         self.waits = waits
@@ -107,7 +113,11 @@ class Fragile(Independent):
         time.sleep(self.sleeps)
         while self.waits and not Path(self.waits).exists():
             time.sleep(0.1)
-        return super().fit(table, domains, seed)
+        super().fit(table, domains, seed)
+        if self.notes:
+            with Path(self.notes).open("a") as file:
+                file.write(f"{len(table)} {self.alpha} {'waited' if self.waits else 'at once'}\n")
+        return self
 
     def save(self, path: Path) -> None:
         path.write_text(f"alpha {self.alpha}")

@@ -21,7 +21,7 @@ SlurmctldPort={ports[0]}
 SlurmdPort={ports[1]}
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge/socket
+AuthInfo=socket={folder}/munge/socket,cred_expire=10
 CredType=cred/munge
 SlurmUser=root
 SlurmdUser=root
@@ -39,8 +39,12 @@ AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 ReturnToService=2
 KillWait=5
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+SchedulerParameters=sched_interval=5,bf_interval=5
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=9
 """
 
 
@@ -100,6 +104,24 @@ class SlurmCluster:
         """The state of every job that the controller remembers."""
         lines = self.ask("squeue", "-h", "-r", "--states=all", "--format=%i|%T").splitlines()
         return dict(line.split("|") for line in lines)
+
+    def restarts(self, job: str) -> int:
+        """How often a job was put back into the queue."""
+        return int(self.ask("scontrol", "show", "job", job).partition("Restarts=")[2].split()[0])
+
+    def preempt(self) -> None:
+        """A short job of another partition takes the node from whoever has it."""
+        self.ask("sbatch", "-p", "urgent", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 5")
+
+    def set_node(self, state: str) -> None:
+        """Take the node down, or give it back."""
+        self.ask(
+            "scontrol",
+            "update",
+            f"NodeName={socket.gethostname()}",
+            f"State={state}",
+            "Reason=test",
+        )
 
     def _start_all(self) -> None:
         munge = self.folder / "munge"

@@ -247,3 +247,43 @@ def test_a_failed_job_fails_for_slurm_too(trouble):
     assert "told to fail" in output
     new = {job: state for job, state in trouble.slurm.states().items() if job not in before}
     assert list(new.values()) == ["FAILED"]
+
+
+def test_finished_trials_survive_preemption_a_lost_node_and_the_time_limit(trouble):
+    """Each trial is made once, however often its job is put back into the queue or stopped."""
+    slurm, notes = trouble.slurm, trouble.home / "fits"
+    before = set(slurm.states())
+    gate = trouble.home / "open too"
+    model = f"++model={{sleeps: 0, waits: '', notes: '{notes}'}}"
+    options = ("tracking=none", model, f"+search.grid.waits=['','{gate}']")
+    where = {"name": "kept", "stages": "[{seed: [0]}]", "results": trouble.home / "kept"}
+    kept = trouble.home / "kept" / "runs" / "kept" / "trials"
+
+    def running():
+        return [j for j, s in slurm.states().items() if j not in before and s == "RUNNING"]
+
+    study = trouble.study(*options, "executor.timeout_min=60", **where)
+    wait_until(lambda: list(kept.glob("*/0.json")), 300, "the first trial")
+    (job,) = running()
+    slurm.preempt()
+    wait_until(lambda: job not in running(), 60, "preemption")
+    wait_until(lambda: slurm.restarts(job) == 1 and job in running(), 120, "the second attempt")
+    slurm.set_node("DOWN")
+    wait_until(lambda: job not in running(), 60, "the loss of the node")
+    slurm.set_node("RESUME")
+    wait_until(lambda: slurm.restarts(job) == 2 and job in running(), 120, "the third attempt")
+    slurm.ask("scancel", job)
+    output, _ = study.communicate(timeout=240)
+    assert "ended without a result (cancelled)" in output
+
+    output, _ = trouble.study(*options, **where).communicate(timeout=400)
+    assert "stopped by its time limit" in output
+    assert collect(where["results"]).empty
+    gate.touch()
+    output, _ = trouble.study(*options, **where).communicate(timeout=400)
+    assert "all 1 jobs of kept are recorded" in output
+    (row,) = collect(where["results"]).itertuples()
+    assert (row.status, row.n_trials, row.n_failed_trials) == ("ok", 4, 0)
+    fits = Counter(line for line in notes.read_text().splitlines() if line.startswith("300 "))
+    assert fits == {f"300 {a} {how}": 1 for a in (0.1, 1.0) for how in ("at once", "waited")}
+    assert not list(kept.glob("*"))

@@ -6,7 +6,8 @@ import pytest
 from experiments.study.coarse import search_coarse_to_fine
 from experiments.study.config import SearchConfig
 from experiments.study.edges import at_edge
-from experiments.study.search import SearchError, open_grid, search, settings, time_limit
+from experiments.study.search import SearchError, open_grid, search, settings
+from experiments.study.trial import time_limit
 from tests.experiments.tiny import Fragile, dataset, fragile
 
 DATA = dataset()
