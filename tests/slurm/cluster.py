@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import secrets
 import shutil
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,6 +82,8 @@ class SlurmCluster:
         return self
 
     def __exit__(self, *_: object) -> None:
+        with suppress(Exception):  # a cluster that never came up has no jobs
+            self._cancel_all()
         for daemon in reversed(self.daemons):
             daemon.terminate()
         for daemon in self.daemons:
@@ -113,15 +117,28 @@ class SlurmCluster:
         """A short job of another partition takes the node from whoever has it."""
         self.ask("sbatch", "-p", "urgent", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 5")
 
-    def set_node(self, state: str) -> None:
-        """Take the node down, or give it back."""
-        self.ask(
-            "scontrol",
-            "update",
-            f"NodeName={socket.gethostname()}",
-            f"State={state}",
-            "Reason=test",
-        )
+    def lose_node(self) -> None:
+        """The node goes down, as if it had crashed."""
+        self._set_node("DOWN")
+
+    def resume_node(self) -> None:
+        """The node is back; Slurm refuses that while it still puts jobs back into the queue."""
+
+        def is_back() -> bool:
+            with suppress(subprocess.CalledProcessError):
+                self._set_node("RESUME")
+            return not {"down", "drained", "draining"} & set(self.ask("sinfo", "-ho%T").split())
+
+        wait_until(is_back, 60, "the node")
+
+    def _set_node(self, state: str) -> None:
+        node = f"NodeName={socket.gethostname()}"
+        self.ask("scontrol", "update", node, f"State={state}", "Reason=test")
+
+    def _cancel_all(self) -> None:
+        """No job outlives its cluster, also after a test that failed."""
+        self.ask("scancel", "--user", getpass.getuser())
+        wait_until(lambda: not self.ask("squeue", "-h"), 30, "the end of all jobs")
 
     def _start_all(self) -> None:
         munge = self.folder / "munge"
