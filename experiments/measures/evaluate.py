@@ -110,6 +110,7 @@ def _latency(
         engine_ms=ours.single_ms if ours is not None else math.nan,
         engine_batch_ms=ours.batch_ms if ours is not None else math.nan,
         n_queries=len(dataset.workload),
+        n_timed=found.n_timed if ours is None else min(found.n_timed, ours.n_timed),
     )
     queries = queries.assign(latency_ms=found.queries_ms)
     return row, queries if ours is None else queries.assign(engine_ms=ours.queries_ms)

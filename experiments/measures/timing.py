@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,8 @@ from baselines.base import DensityModel
 from experiments.types import Workload
 
 WARM_QUERIES = 10
+LEAST_QUERIES = 5
+Pair = tuple[list[Any], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class TimingConfig:
 
     Arguments:
         repeats: passes over the workload.
-        budget_seconds: no further pass starts after this time (two are always made).
+        budget_seconds: no further pass starts after this time, and a first pass that takes longer
+            ends with the query that it is at, so that one slow model cannot hold a study.
     """
 
     repeats: int = 7
@@ -40,7 +43,8 @@ class Latency:
         single_ms, single_iqr_ms: median and interquartile range, over passes, of the mean time
             per query when they are asked one by one.
         batch_ms, batch_iqr_ms: the same when all are asked in one call.
-        queries_ms: each query's own median over the passes, one by one.
+        queries_ms: each query's own median over the passes, one by one; NaN for those that the
+            budget had no room for, whose means are then over the first queries alone.
     """
 
     single_ms: float
@@ -49,6 +53,11 @@ class Latency:
     batch_iqr_ms: float
     queries_ms: np.ndarray
 
+    @property
+    def n_timed(self) -> int:
+        """The number of queries that were asked."""
+        return int(np.isfinite(self.queries_ms).sum())
+
 
 def measure(model: DensityModel, workload: Workload, config: TimingConfig) -> Latency:
     """Latency of a fitted model on a workload; the caller sees to it that nothing else runs."""
@@ -56,12 +65,14 @@ def measure(model: DensityModel, workload: Workload, config: TimingConfig) -> La
     evidence = [query.evidence for query in workload.queries]
     pairs = [([q], [e]) for q, e in zip(targets, evidence, strict=True)]
     with one_thread(), no_garbage_collection():
-        for q, e in pairs[:WARM_QUERIES]:
-            model.conditional(q, e)
-        single = _passes(lambda: _one_by_one(model, pairs), config)
-        model.conditional(targets, evidence)
-        batch = _passes(lambda: np.array([_clock(model, targets, evidence)]), config)
-    single_pass, batch_pass = single.mean(axis=1), batch[:, 0] / len(pairs)
+        _warm(model, pairs[:WARM_QUERIES], _deadline(config))
+        single = _passes(lambda deadline: _one_by_one(model, pairs, deadline), config)
+        timed = int(np.isfinite(single[0]).sum())
+        some = targets[:timed], evidence[:timed]
+        if len(single) > 1:  # Else it is so slow that a second pass is no warmer.
+            model.conditional(*some)
+        batch = _passes(lambda _: np.array([_clock(model, *some)]), config)
+    single_pass, batch_pass = np.nanmean(single, axis=1), batch[:, 0] / timed
     return Latency(
         single_ms=float(np.median(single_pass)),
         single_iqr_ms=_iqr(single_pass),
@@ -111,19 +122,34 @@ def no_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _passes(one_pass: Callable[[], np.ndarray], config: TimingConfig) -> np.ndarray:
-    """Milliseconds of each pass, one row per pass."""
-    started = time.perf_counter()
-    rows: list[np.ndarray] = []
-    while len(rows) < config.repeats:
-        if len(rows) >= 2 and time.perf_counter() - started > config.budget_seconds:
-            break
-        rows.append(one_pass())
+def _deadline(config: TimingConfig) -> float:
+    return time.perf_counter() + config.budget_seconds
+
+
+def _warm(model: DensityModel, pairs: Sequence[Pair], deadline: float) -> None:
+    for q, e in pairs:
+        model.conditional(q, e)
+        if time.perf_counter() > deadline:
+            return
+
+
+def _passes(one_pass: Callable[[float], np.ndarray], config: TimingConfig) -> np.ndarray:
+    """Milliseconds of each pass, one row per pass; only the first may be cut by the deadline."""
+    deadline = _deadline(config)
+    rows = [one_pass(deadline)]
+    while len(rows) < config.repeats and time.perf_counter() <= deadline:
+        rows.append(one_pass(np.inf))
     return np.stack(rows)
 
 
-def _one_by_one(model: DensityModel, pairs: list[tuple[list[Any], list[Any]]]) -> np.ndarray:
-    return np.array([_clock(model, q, e) for q, e in pairs])
+def _one_by_one(model: DensityModel, pairs: Sequence[Pair], deadline: float) -> np.ndarray:
+    """Milliseconds of each query; NaN for those behind the deadline, at least a few are asked."""
+    found = np.full(len(pairs), np.nan)
+    for number, (q, e) in enumerate(pairs):
+        if number >= LEAST_QUERIES and time.perf_counter() > deadline:
+            break
+        found[number] = _clock(model, q, e)
+    return found
 
 
 def _clock(model: DensityModel, query: list[Any], evidence: list[Any]) -> float:

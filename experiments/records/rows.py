@@ -31,6 +31,8 @@ class ResultRow:
 
     Times are in the unit that the name says; `latency_batch_ms` is per query of a batch;
     `latency_*` are of the model's own program, `engine_*` of ours on the converted model;
+    `n_timed` is the number of queries behind them, fewer than `n_queries` where a model is so slow
+    that its budget of time (`timing.budget_seconds`) ended before;
     `kl_*` are nats; `q_*` are quantiles of q-errors of row counts; `*_ll` are mean
     log-likelihoods per row; `label` tells the jobs of one experiment apart (dataset/model/seed
     and the settings that were swept beyond these);
@@ -72,6 +74,7 @@ class ResultRow:
     latency_batch_iqr_ms: float = NAN
     engine_ms: float = NAN
     engine_batch_ms: float = NAN
+    n_timed: float = NAN
     n_nodes: float = NAN
     n_parameters: float = NAN
     size_bytes: float = NAN

@@ -104,8 +104,9 @@ class Numbers:
 
         None where there is a single number.
         """
-        draws = list(self.queries.get((level, model, measure), {}).values())
-        if draws and all(np.isfinite(values).all() for values in draws):
+        found = self.queries.get((level, model, measure), {}).values()
+        draws = [values[~np.isnan(values)] for values in found]  # a slow model is not timed on all
+        if draws and all(len(values) and np.isfinite(values).all() for values in draws):
             key = (level, model, measure)
             if key not in self._resampled:
                 self._resampled[key] = mean_interval(draws)
@@ -121,10 +122,17 @@ class Numbers:
             a = self.queries.get((level, other, measure), {})
             b = self.queries.get((level, subject, measure), {})
             shared = [seed for seed in sorted(a) if seed in b and len(a[seed]) == len(b[seed])]
-            found = compare([(a[seed], b[seed]) for seed in shared]) if shared else None
-            self._resampled[key] = found
+            pairs = [_both(a[seed], b[seed]) for seed in shared]
+            pairs = [pair for pair in pairs if len(pair[0])]
+            self._resampled[key] = compare(pairs) if pairs else None
         result: Comparison | None = self._resampled[key]
         return result
+
+
+def _both(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The values of the queries that both were measured on."""
+    known = ~(np.isnan(a) | np.isnan(b))
+    return a[known], b[known]
 
 
 def ours(rows: pd.DataFrame, queries: pd.DataFrame | None = None) -> Numbers:

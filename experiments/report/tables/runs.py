@@ -32,6 +32,7 @@ COLUMNS = {
     "kl_p95": ("KL p95", 1.0),
     "latency_single_ms": ("query ms", 1.0),
     "latency_batch_ms": ("batched ms", 1.0),
+    "n_timed": ("queries timed", 1.0),
     "n_nodes": ("nodes", 1.0),
     "size_bytes": ("size KB", 1 / 1024),
     "train_seconds": ("training s", 1.0),
@@ -60,7 +61,8 @@ def runs_table(rows: pd.DataFrame) -> Table:
     return Table(
         "runs",
         "All runs",
-        "One line per job. At edge: hyper-parameters that the search left at the smallest or "
+        "One line per job. Queries timed: fewer than all where a model is slower than the budget "
+        "of its measurement. At edge: hyper-parameters that the search left at the smallest or "
         f"largest value it tried. {OTHER_CODE}: measured by another version of the code. "
         f"{OTHER_NODE}: on another node type than most of its study; its times do not compare.",
         (

@@ -3,7 +3,7 @@ import time
 import numba
 import numpy as np
 
-from experiments.measures.timing import TimingConfig, measure, one_thread
+from experiments.measures.timing import LEAST_QUERIES, TimingConfig, measure, one_thread
 from experiments.types import EvidenceQuery, Workload
 
 
@@ -33,11 +33,22 @@ def test_latency_is_that_of_the_warm_model():
     assert model.calls == [1] * 4 + [1] * 4 * 3 + [4] * 4
 
 
-def test_a_slow_model_gets_two_passes_only():
+def test_a_pass_that_takes_the_whole_budget_is_the_only_one():
     model = Sleepy()
-    measure(model, WORKLOAD, TimingConfig(repeats=50, budget_seconds=0))
-    assert model.calls.count(1) == 4 * 3
-    assert model.calls.count(4) == 3
+    latency = measure(model, WORKLOAD, TimingConfig(repeats=50, budget_seconds=0))
+    assert model.calls == [1, *[1] * 4, 4]  # one to warm up
+    assert latency.n_timed == 4
+    assert latency.single_iqr_ms == 0
+
+
+def test_a_slow_model_is_timed_on_as_many_queries_as_its_budget_allows():
+    model, many = Sleepy(), Workload(WORKLOAD.queries * 25)
+    latency = measure(model, many, TimingConfig(repeats=50, budget_seconds=0))
+    assert model.calls == [1, *[1] * LEAST_QUERIES, LEAST_QUERIES]
+    assert latency.n_timed == LEAST_QUERIES
+    assert np.isfinite(latency.queries_ms).tolist() == [n < LEAST_QUERIES for n in range(100)]
+    assert latency.single_ms == latency.queries_ms[:LEAST_QUERIES].mean()
+    assert latency.batch_ms >= 0.4
 
 
 def test_one_thread_is_one_thread_and_is_undone():

@@ -1,8 +1,9 @@
 import math
 
+import numpy as np
 import pytest
 
-from experiments.report.numbers import nearest_level, ours
+from experiments.report.numbers import Numbers, nearest_level, ours
 from tests.experiments.report import fake
 
 
@@ -60,3 +61,16 @@ def test_the_papers_numbers_are_all_there(paper):
     assert paper.numbers.mean(0.95, "mspn", "kl") == 0.1325
     assert paper.numbers.mean(0.83, "spn_btb", "size") == 1713.6
     assert paper.table1.shape == (20, 12)
+
+
+def test_a_slow_model_is_compared_on_the_queries_that_it_was_timed_on():
+    slow, fast = np.array([2.0, 4.0, np.nan, np.nan]), np.array([1.0, 2.0, 100.0, 100.0])
+    key = (0.65, "mspn", "latency"), (0.65, "fspn", "latency"), (0.65, "bn_dag", "latency")
+    never = np.full(4, np.nan)
+    queries = {key[0]: {0: slow}, key[1]: {0: fast}, key[2]: {0: never}}
+    numbers = Numbers({}, {}, queries)
+    assert numbers.compare(0.65, "mspn", "fspn", "latency").ratio == pytest.approx(2.0)
+    assert numbers.compare(0.65, "bn_dag", "fspn", "latency") is None
+    low, high = numbers.interval(0.65, "mspn", "latency")
+    assert 2.0 <= low <= high <= 4.0
+    assert numbers.interval(0.65, "bn_dag", "latency") is None
