@@ -117,7 +117,31 @@ def fit_tree(
 ) -> Node:
     """A Chow-Liu tree (a forest where that scores better) as an FSPN."""
     strength = np.ones((len(scope), len(scope)))
-    return fit_network(data, scope, (), strength, 1, 10**9, alpha, rng, offsets=offsets)
+    settings = NetworkSettings(max_parents=1, max_cells=10**9, alpha=alpha, offsets=offsets)
+    return fit_network(data, scope, (), strength, settings, rng)
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """The settings of one network of tables.
+
+    Arguments:
+        max_parents: At most so many parents per variable.
+        max_cells: At most so many cells in an intermediate result of a query.
+        alpha: The strength of the smoothing; None = by leave-one-out likelihood.
+        max_cost: At most so many cells in all intermediate results of a query together.
+        offsets: Whether a table may be an integer-linear law.
+        graded: Whether a table may be a graded law.
+        trees: Whether a table may be a decision tree.
+    """
+
+    max_parents: int
+    max_cells: int
+    alpha: float | None
+    max_cost: float = np.inf
+    offsets: bool = True
+    graded: bool = False
+    trees: bool = False
 
 
 def fit_network(
@@ -125,27 +149,32 @@ def fit_network(
     scope: Sequence[int],
     given: Sequence[int],
     strength: np.ndarray,
-    max_parents: int,
-    max_cells: int,
-    alpha: float | None,
+    settings: NetworkSettings,
     rng: np.random.Generator,
     left: Node | None = None,
-    offsets: bool = True,
-    graded: bool = False,
-    trees: bool = False,
-    max_cost: float = np.inf,
     gains: Gains | None = None,
 ) -> Node:
     r"""Nested factorize nodes for :math:`\Pr(S \mid C)` on top of ``left``, the FSPN of C.
 
     One factorize node per variable, its right child the table of that variable given its parents
     (Proposition 1). Variables without parents come first, side by side under a product node.
+
+    Arguments:
+        data: The rows.
+        scope: The variables S.
+        given: The conditioning variables C.
+        strength: How strongly the variables of S and C depend on each other; 0 = no edge.
+        settings: The bounds, the smoothing and the kinds of tables.
+        rng: For the starts of the search.
+        left: The FSPN of C; None where there is no C.
+        gains: Filled with what the tables gained.
     """
     variables = [*scope, *given]
-    table = coded_table(data, variables, offsets, graded, trees)
+    table = coded_table(data, variables, settings.offsets, settings.graded, settings.trees)
     scores = LocalScores(table, price=1.0 + np.log(len(table)))
-    network = learn_network(scores, strength, max_parents, max_cells, rng, max_cost=max_cost)
-    node = network_node(scores, network, variables, len(scope), alpha, left)
+    bounds = settings.max_parents, settings.max_cells
+    network = learn_network(scores, strength, *bounds, rng, max_cost=settings.max_cost)
+    node = network_node(scores, network, variables, len(scope), settings.alpha, left)
     if gains is not None:
         gains.add_tables({variables[v]: gain for v, gain in scores.gained.items()})
     return node

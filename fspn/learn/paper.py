@@ -20,6 +20,7 @@ from fspn.learn.dependence.rdc import Oracle
 from fspn.learn.gains import Gains
 from fspn.learn.leaves import (
     LeafSettings,
+    NetworkSettings,
     fit_multi_leaf,
     fit_network,
     fit_product,
@@ -69,6 +70,11 @@ class Settings:
     graded: bool
     trees: bool
     max_cost: float = np.inf
+
+    def network(self, max_cost: float) -> NetworkSettings:
+        """The settings of one network, within its part of the query cost."""
+        kinds = self.offsets, self.graded, self.trees
+        return NetworkSettings(self.max_parents, self.max_cells, self.alpha, max_cost, *kinds)
 
 
 @dataclass(frozen=True)
@@ -226,15 +232,9 @@ class Learner:
             group.variables,
             [group.scope[i] for i in given],
             strength,
-            self.settings.max_parents,
-            self.settings.max_cells,
-            self.settings.alpha,
+            self.settings.network(group.max_cost),
             self.rng,
             left if len(given) else None,
-            self.settings.offsets,
-            self.settings.graded,
-            self.settings.trees,
-            group.max_cost,
             self.gains,
         )
         self.report(data.n_rows * len(high))
