@@ -10,8 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fspn.model.dispatch import ByKind
 from fspn.model.graph import elimination_cells
-from fspn.model.nodes import Factorize, Node, Product, Sum, TableSplit, UniLeaf, count_parameters
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Split,
+    Sum,
+    TableSplit,
+    UniLeaf,
+    count_parameters,
+)
 
 
 def query_cost(root: Node, sizes: Sequence[int]) -> float:
@@ -28,16 +39,8 @@ def query_cost(root: Node, sizes: Sequence[int]) -> float:
         node = node.left
     parts = node.children if isinstance(node, Product) and tables else (node,)
     leaves = [part.variable for part in parts if isinstance(part, UniLeaf)]
-    rest = sum(_other(part, sizes) for part in parts if not isinstance(part, UniLeaf))
+    rest = sum(COST(part, sizes) for part in parts if not isinstance(part, UniLeaf))
     return rest + _network(tables, leaves, sizes)
-
-
-def _other(node: Node, sizes: Sequence[int]) -> float:
-    if isinstance(node, Sum | Product):
-        return sum(query_cost(child, sizes) for child in node.children)
-    if isinstance(node, Factorize):
-        return query_cost(node.left, sizes) + count_parameters(node.right)
-    return float(count_parameters(node))
 
 
 def _network(tables: Sequence[TableSplit], leaves: Sequence[int], sizes: Sequence[int]) -> float:
@@ -47,3 +50,27 @@ def _network(tables: Sequence[TableSplit], leaves: Sequence[int], sizes: Sequenc
     place = {v: i for i, v in enumerate(scope)}
     parents = [tuple(place[p] for p in own.get(v, ())) for v in scope]
     return elimination_cells(parents, [max(1, sizes[v]) for v in scope])
+
+
+def _children(node: Sum | Product, sizes: Sequence[int]) -> float:
+    return sum(query_cost(child, sizes) for child in node.children)
+
+
+def _factorize(node: Factorize, sizes: Sequence[int]) -> float:
+    return query_cost(node.left, sizes) + count_parameters(node.right)
+
+
+def _parameters(node: Node, _: Sequence[int]) -> float:
+    return float(count_parameters(node))
+
+
+COST: ByKind[float] = ByKind(
+    "query cost",
+    {
+        Sum: _children,
+        Product: _children,
+        Factorize: _factorize,
+        **dict.fromkeys((UniLeaf, MultiLeaf, TableSplit, Split), _parameters),
+    },
+)
+"""The cost of a node that is no network of tables."""

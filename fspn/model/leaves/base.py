@@ -73,6 +73,16 @@ class Univariate(Family):
         """Learn from reals; None = the family cannot be learned. The lowest BIC of all wins."""
         return None
 
+    @property
+    def peaks(self) -> np.ndarray:
+        """For reals, points near which the density may have a maximum; none = a search finds it."""
+        return np.empty(0)
+
+    @property
+    def is_unimodal(self) -> bool:
+        """Whether the density of reals falls on both sides of a single peak, the only one named."""
+        return False
+
     def pmf(self) -> np.ndarray | None:
         """The kernel form, the probabilities of all codes; None = the reference answers."""
         return None

@@ -64,6 +64,14 @@ class GaussianMixture(Univariate):
     def n_parameters(self) -> int:
         return 3 * len(self.weights) - 1
 
+    @property
+    def peaks(self) -> np.ndarray:
+        return self.means
+
+    @property
+    def is_unimodal(self) -> bool:
+        return len(self.weights) == 1
+
     def state(self) -> State:
         return {"weights": self.weights, "means": self.means, "scales": self.scales}
 
@@ -125,6 +133,11 @@ class Histogram(Univariate):
         bins = rng.choice(len(self.mass), size=n, p=self.mass)
         uniform = rng.uniform(self.edges[bins], self.edges[bins + 1])
         return np.where(rng.random(n) < self.tail_weight, self.tail.sample(n, rng), uniform)
+
+    @property
+    def peaks(self) -> np.ndarray:
+        """The middles of the bins."""
+        return np.asarray(0.5 * (self.edges[1:] + self.edges[:-1]))
 
     @property
     def n_parameters(self) -> int:

@@ -2,7 +2,7 @@ r"""Densities on the line, by their masses and log-densities alone: quantiles, d
 
 Whatever the family, :math:`\Pr(a < X \le b)` and :math:`p(x)` are enough: quantiles of the law
 restricted to an interval are found by bisection, its mode among quantiles and the family's own
-knots, refined by golden sections.
+peaks, refined by golden sections.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from fspn.model.leaves.base import Univariate
-from fspn.model.leaves.continuous import GaussianMixture
 from fspn.schema.events import RealPoint, RealRange
 
 BISECTIONS = 60
@@ -61,8 +60,8 @@ def draw(
 
 def mode(dist: Univariate, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the density is highest in each interval, and its logarithm there."""
-    if isinstance(dist, GaussianMixture) and len(dist.weights) == 1:
-        top = np.clip(np.full(len(lower), dist.means[0]), lower, upper)
+    if dist.is_unimodal:
+        top = np.clip(np.full(len(lower), dist.peaks[0]), lower, upper)
         return top, np.where(lower <= upper, density(dist, top), -np.inf)
     low, high = ends(dist, lower, upper)
     candidates = _candidates(dist, low, high)
@@ -102,26 +101,17 @@ def support(dist: Univariate) -> tuple[float, float]:
 
 
 def _candidates(dist: Univariate, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Sorted points per interval: its ends, an even grid, and the family's knots or quantiles."""
+    """Sorted points per interval: its ends, an even grid, and the family's peaks or quantiles."""
     n, levels = len(low), (np.arange(GRID) + 0.5) / GRID
     even = low[:, None] + (high - low)[:, None] * levels
     # An interval is open below: the density there is that of the next value.
     first = np.nextafter(low, high)[:, None]
-    peaks = np.tile(knots(dist), (n, 1))
+    peaks = np.tile(dist.peaks, (n, 1))
     if peaks.shape[1] == 0:
         ends = np.repeat(low, GRID), np.repeat(high, GRID)
         peaks = quantiles(dist, *ends, np.tile(levels, n)).reshape(n, GRID)
     peaks = np.clip(peaks, first, high[:, None])
     return np.sort(np.column_stack([first, even, peaks, high]), axis=1)
-
-
-def knots(dist: Univariate) -> np.ndarray:
-    """Where a known family's density may peak: component means, the middles of bins."""
-    found = [np.atleast_1d(getattr(dist, "means", np.empty(0)))]
-    edges = getattr(dist, "edges", None)
-    if edges is not None:
-        found.append(0.5 * (edges[1:] + edges[:-1]))
-    return np.concatenate(found)
 
 
 def _climb(dist: Univariate, left: np.ndarray, right: np.ndarray) -> np.ndarray:
