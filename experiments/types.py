@@ -136,3 +136,16 @@ class Dataset:
     workload: Workload | None
     digest: str
     counting: CountWorkload | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting of a search: what was tried and how it went."""
+
+    number: int
+    params: dict[str, Any]
+    status: str
+    error: str
+    valid_ll: float
+    train_seconds: float
+    seconds: float

@@ -93,6 +93,23 @@ def test_every_room_is_listed():
     assert found == set(ROOMS)
 
 
+STAGES = ["types", "records", "measures", "datasets", "study", "report", "bench"]
+"""The packages of `experiments`: each imports only those before it; commands import any."""
+
+
+@pytest.mark.parametrize("stage", STAGES[1:])
+def test_stages_of_the_study_import_in_one_direction(stage):
+    later = set(STAGES[STAGES.index(stage) + 1 :])
+    wrong = {
+        str(f.relative_to(ROOT)): {
+            n.split(".")[1] for n in own_imports(f) if n.startswith("experiments.")
+        }
+        & later
+        for f in modules(f"experiments/{stage}")
+    }
+    assert not {f: w for f, w in wrong.items() if w}
+
+
 def module_name(path):
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

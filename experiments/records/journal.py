@@ -13,7 +13,7 @@ import pandas as pd
 
 from experiments.records.rows import ResultRow, Store, is_disk_full, write_text
 from experiments.records.tracking import Run, Tracker
-from experiments.study.trial import Trial
+from experiments.types import Trial
 
 log = logging.getLogger(__name__)
 

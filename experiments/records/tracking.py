@@ -29,7 +29,7 @@ from hydra.errors import CompactHydraException
 from experiments.records.file_systems import locks_reach_all
 from experiments.records.locks import is_held, locked
 from experiments.records.rows import ResultRow, Store, disk_full_is_clear, write_text
-from experiments.study.trial import Trial
+from experiments.types import Trial
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")

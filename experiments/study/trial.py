@@ -8,29 +8,15 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from baselines.base import SCORE, DensityModel, FitTimeout
 from experiments.measures.divergence import log_likelihood
 from experiments.study.stop import stops_the_job
-from experiments.types import Dataset
+from experiments.types import Dataset, Trial
 
 log = logging.getLogger(__name__)
 Params = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One setting of the grid: what was tried and how it went."""
-
-    number: int
-    params: dict[str, Any]
-    status: str
-    error: str
-    valid_ll: float
-    train_seconds: float
-    seconds: float
 
 
 @contextmanager

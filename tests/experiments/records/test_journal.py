@@ -14,7 +14,7 @@ from experiments.records.locks import locked
 from experiments.records.rows import ResultRow, Store
 from experiments.records.sync import settle, sync
 from experiments.records.tracking import HOST, RESULTS, MlflowRun, tracker
-from experiments.study.trial import Trial
+from experiments.types import Trial
 
 QUERIES = pd.DataFrame({"kl": [0.5]})
 TRIAL = Trial(0, {"alpha": 1.0}, "ok", "", -2.5, 0.1, 0.2)

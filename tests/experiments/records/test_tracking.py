@@ -7,7 +7,7 @@ import pytest
 from experiments.records.locks import locked
 from experiments.records.rows import ResultRow, Store
 from experiments.records.tracking import SUPERSEDED, Tracker, tracker
-from experiments.study.trial import Trial
+from experiments.types import Trial
 
 ROW = ResultRow(
     fingerprint="f1",
