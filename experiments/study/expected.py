@@ -23,7 +23,8 @@ def clock_of(jobs: Sequence[JobConfig], workers: int) -> Clock:
     studies have other grids and rows: their times are proportions, and only roughly so, which is
     why their square roots are taken.
     """
-    timed = {job.title: 2 * job.timing.budget_seconds for job in jobs if _times(job)}
+    # Most models need less than a pass's budget, slow ones a few of them.
+    alone = {job.title: job.timing.budget_seconds for job in jobs if _times(job)}
     jobs = [job for job in jobs if not _times(job)]
     rows = _rows(jobs[0].results_dir)
     own = rows[rows["experiment"] == jobs[0].study]
@@ -37,8 +38,7 @@ def clock_of(jobs: Sequence[JobConfig], workers: int) -> Clock:
         job.title: (usual if seconds is None else seconds) ** power
         for job, seconds in zip(jobs, found, strict=True)
     }
-    scale = {title: seconds**power for title, seconds in timed.items()}
-    return Clock(expected | scale, workers, trusted=trusted)
+    return Clock(expected, workers, trusted=trusted, alone=alone)
 
 
 def _times(job: JobConfig) -> bool:

@@ -17,8 +17,8 @@ MARKS = {"ok": "[green]ok", "skipped": "[dim]done before", "failed": "[red]faile
 SILENCE = 60.0  # seconds after which a log file gets a line although no job ended
 
 
-class Clock:
-    """Time left, from what each job is expected to take and how the finished ones compare.
+class Part:
+    """Jobs that run side by side, and the time until the last of them ends.
 
     Job j is expected to take w_j seconds, from earlier records. With the finished jobs F, the
     estimate for a job is f w_j, where f = (w + sum of seconds in F) / (w + sum of w_j in F) and w
@@ -31,18 +31,12 @@ class Clock:
         trusted: whether the seconds are of this study; else they are proportions.
     """
 
-    def __init__(
-        self, expected: Mapping[str, float], workers: int, *, trusted: bool = True
-    ) -> None:
+    def __init__(self, expected: Mapping[str, float], workers: int, *, trusted: bool) -> None:
         self.waiting = dict(expected)
         self.workers = max(workers, 1)
         self.running: dict[str, float] = {}
         self._trust = sum(expected.values()) / max(len(expected), 1) if trusted else 0.0
         self._seconds = self._foreseen = 0.0
-
-    def started(self, label: str) -> None:
-        """A job began."""
-        self.running[label] = time.monotonic()
 
     def ended(self, label: str, seconds: float | None) -> None:
         """A job ended; None if it was skipped."""
@@ -54,6 +48,8 @@ class Clock:
 
     def left(self) -> float | None:
         """Seconds until the last job ends; None while there is nothing to go by."""
+        if not self.waiting:
+            return 0.0
         if self._trust + self._foreseen <= 0:
             return None
         factor = (self._trust + self._seconds) / (self._trust + self._foreseen)
@@ -68,6 +64,55 @@ class Clock:
             if label not in self.running:
                 heapq.heappush(free, heapq.heappop(free) + factor * seconds)
         return max(free)
+
+
+class Clock:
+    """Time left of a study: jobs side by side, then those that measure, one after the other.
+
+    The two parts are estimated apart: how long training takes says nothing about latencies.
+
+    Arguments:
+        expected, workers, trusted: as for `Part`.
+        alone: seconds that each of the measuring jobs at the end is expected to take, by label.
+    """
+
+    def __init__(
+        self,
+        expected: Mapping[str, float],
+        workers: int,
+        *,
+        trusted: bool = True,
+        alone: Mapping[str, float] | None = None,
+    ) -> None:
+        self.workers = max(workers, 1)
+        self._parts = [Part(expected, workers, trusted=trusted), Part(alone or {}, 1, trusted=True)]
+
+    @property
+    def running(self) -> dict[str, float]:
+        """The running jobs, and when each began."""
+        return {label: began for part in self._parts for label, began in part.running.items()}
+
+    @property
+    def waiting(self) -> dict[str, float]:
+        """The jobs that have not ended, with what they are expected to take."""
+        return {label: seconds for part in self._parts for label, seconds in part.waiting.items()}
+
+    def started(self, label: str) -> None:
+        """A job began."""
+        self._part(label).running[label] = time.monotonic()
+
+    def ended(self, label: str, seconds: float | None) -> None:
+        """A job ended; None if it was skipped."""
+        self._part(label).ended(label, seconds)
+
+    def left(self) -> float | None:
+        """Seconds until the last job ends; None while there is nothing to go by."""
+        parts = [part.left() for part in self._parts]
+        known = [seconds for seconds in parts if seconds is not None]
+        return sum(known) if len(known) == len(parts) else None
+
+    def _part(self, label: str) -> Part:
+        return next(part for part in self._parts if label in part.waiting)
 
 
 class Display:

@@ -32,6 +32,20 @@ def test_time_left_counts_what_is_running_and_the_long_job_at_the_end():
     assert clock.left() == pytest.approx(300, abs=1)
 
 
+def test_latencies_at_the_end_are_measured_one_by_one_and_estimated_apart():
+    clock = Clock({"1": 100.0, "2": 100.0}, 2, alone={"1/latency": 4.0, "2/latency": 4.0})
+    assert clock.left() == pytest.approx(100 + 8)
+    clock.ended("1", 200.0)
+    clock.ended("2", 200.0)
+    assert clock.left() == pytest.approx(8)
+    clock.started("1/latency")
+    assert list(clock.running) == ["1/latency"]
+    clock.ended("1/latency", 2.0)
+    assert clock.left() == pytest.approx((4 + 2) / (4 + 4) * 4)
+    clock.ended("2/latency", None)
+    assert clock.left() == 0
+
+
 def test_proportions_alone_give_no_time_before_a_job_ended():
     clock = Clock({"1": 1.0, "2": 3.0}, workers=1, trusted=False)
     assert clock.left() is None
