@@ -95,19 +95,25 @@ class GeneratorConfig:
         return digest_of({k: v for k, v in asdict(self).items() if k not in ignored})
 
 
-def checked_keys(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as a dict that fits the dataclass `cls`: no key too many, none missing."""
+def known_keys(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as a dict with the keys of the dataclass `cls`: none unknown, none missing."""
     known = {f.name: f for f in fields(cls)}
     unknown = sorted(set(map(str, values)) - set(known))
     if unknown:
         raise ValueError(f"dataset.{unknown[0]} is no known key: use one of {sorted(known)}")
-    missing = [k for k, f in known.items() if f.default is MISSING and values.get(k) is None]
+    needed = [k for k, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
+    missing = [key for key in needed if values.get(key) is None]
     if missing:
         raise ValueError(f"dataset.{missing[0]} is missing: it has no default")
-    for key, value in values.items():
-        kinds = KINDS[str(known[str(key)].type)]
-        _require(type(value) in kinds, key, value, f"of type {known[str(key)].type}")
     return {str(k): v for k, v in values.items()}
+
+
+def checked_keys(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as a dict that fits the dataclass `cls`, of the types that it declares."""
+    found, types = known_keys(cls, values), {f.name: str(f.type) for f in fields(cls)}
+    for key, value in found.items():
+        _require(type(value) in KINDS[types[key]], key, value, f"of type {types[key]}")
+    return found
 
 
 def _require(holds: bool, key: str, value: object, expected: str) -> None:

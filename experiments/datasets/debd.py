@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from experiments.datasets.config import known_keys
 from experiments.datasets.debd_files import SPLITS, checksums, file_name, read_splits
 from experiments.datasets.seeds import digest_of
 from experiments.types import Dataset
@@ -47,14 +48,7 @@ class BenchmarkConfig:
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> BenchmarkConfig:
         """Reads a plain mapping or a Hydra node; an unknown or missing key is an error."""
-        known = [f.name for f in fields(cls)]
-        unknown = sorted(set(map(str, values)) - set(known))
-        if unknown:
-            raise ValueError(f"dataset.{unknown[0]} is no known key: use one of {sorted(known)}")
-        for key in ("name", "folder"):
-            if values.get(key) is None:
-                raise ValueError(f"dataset.{key} is missing: it has no default")
-        return cls(**{str(k): v for k, v in values.items()})
+        return cls(**known_keys(cls, values))
 
 
 def load_benchmark(config: BenchmarkConfig, seed: int, cache_dir: Path) -> Dataset:
