@@ -70,6 +70,9 @@ def test_the_commands_of_the_docs_run_as_they_are_written(home, slurm, environme
     rows = collect(home / "results")
     assert Counter(rows["experiment"]) == {"smoke": 6, "single": 4}
     assert rows["node_type"].nunique() == 1
+    scripts = list(home.glob("results/runs/*/submitit/*/*_submission.sh"))
+    assert scripts
+    assert all("#SBATCH --exclusive" in path.read_text() for path in scripts), "shared nodes"
     assert rows["run_id"].astype(bool).all()
     assert not list(home.glob("mlflow*")) + list(home.glob("mlartifacts"))
 
