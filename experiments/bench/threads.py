@@ -37,7 +37,7 @@ class ThreadsPart:
 
 
 def measure_threads(name: str, options: Options) -> ThreadsPart:
-    """The same model and the same boxes, in turns."""
+    """Time one model on equal boxes with one thread and with several, alternately."""
     dataset = study_dataset(name, options.rows, options.seed, options.cache_dir)
     queries = more_queries(dataset, options.batch)
     events = boxes(queries, [str(column) for column in dataset.train.columns]).stacked
