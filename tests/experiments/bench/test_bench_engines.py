@@ -121,7 +121,7 @@ def test_big_tables_hold_values_not_codes():
 def test_the_peak_of_memory_sees_what_was_freed():
     reset_peak()
     before = status_bytes("VmHWM")
-    held = np.ones(30_000_000 // 8)
+    held = np.ones(80_000_000 // 8)  # Up to 32 MB, malloc may reuse memory that was freed before.
     del held
-    assert status_bytes("VmHWM") - before > 20_000_000
+    assert status_bytes("VmHWM") - before > 60_000_000
     assert status_bytes("VmRSS") < before + 20_000_000
