@@ -222,7 +222,7 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        rebuilt = ("_compiled", "_engine", "_tables")
+        rebuilt = ("_compiled", "_engine", "_tables", "_readers")
         return {k: v for k, v in super().__getstate__().items() if k not in rebuilt}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -167,11 +167,15 @@ def _query_targets(results: Results) -> Iterator[Target]:
         "Batched: pyAgrum on BN-DAG one by one over FSPN per query", 200, True,
         over("bn_dag", "over_fspn_batch"), aim=1000,
     )  # fmt: skip
+    yield Target(
+        "A call of `probability` without any work, us", 6.4, False,
+        {p["dataset"]: p["call_us"] for p in results.queries}, aim=2,
+    )  # fmt: skip
     yield Target("Flat, one by one: slowest over fastest dataset", 10, False, _flat(results, False))
     yield Target("Flat, batched: slowest over fastest dataset", 10, False, _flat(results, True))
     yield Target(
         "Batched query over the time to read the bytes that it touches", 10, False,
-        _over(results, "read_us"),
+        _over(results, "read_us"), aim=3,
     )  # fmt: skip
     yield Target(
         "Batched query over the time to read the cache lines of these bytes", 10, False,

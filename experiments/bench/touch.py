@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fspn import FSPN
-from fspn.engine.batch_kernels import new_workspace
+from fspn.engine.batch_kernels import new_workspace, workspace_words
 from fspn.engine.code_kernels import codes_of_box
 from fspn.engine.pools import Pools
 from fspn.engine.tree_kernels import evaluate
@@ -62,7 +62,9 @@ class Watch:
         self.program = engine.program
         self.pools = [Noted(pool) for pool in self.program.pools]
         self.domains = [Noted(array) for array in engine.coding]
-        work, _, _ = new_workspace(len(self.program.sizes), self.program.needs)
+        needs = self.program.needs
+        words = np.empty(workspace_words(needs), dtype=np.int64)
+        work, _, _ = new_workspace(len(self.program.sizes), needs, words)
         self.state: list[Noted] = []
         self.work = work._replace(
             sparse=EliminationState(*map(self._noted, work.sparse)),

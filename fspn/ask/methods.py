@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
+from math import exp
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from fspn.ask.parse import (
     in_cells,
     intersect_events,
     row_events,
-    value_pairs,
 )
+from fspn.ask.quick import Columns, QuestionList
 from fspn.engine.cold_start import answer_meanwhile
 from fspn.engine.engine import Engine
 from fspn.engine.joint_table import enumerate_logs
@@ -80,10 +81,14 @@ class Questions:
         if engine is not None and engine.takes_boxes:
             low, high, single = self._boxes(lower, upper)
             logs = engine.box_log_probability(low, high)
-            values = np.exp(logs, out=logs)
-            return float(values[0]) if single else values
-        if upper is None and _is_sql(lower):
-            return self._sql_probability(lower)
+            return exp(logs[0]) if single else np.exp(logs, out=logs)
+        if upper is None:
+            if _is_sql(lower):
+                return self._sql_probability(lower)
+            quick = self._quick(lower, {})
+            if quick is not None:
+                values, single = quick
+                return float(values[0]) if single else values
         events, single = self._events(lower if upper is None else (lower, upper))
         values = np.exp(self._log_probability(events))
         return float(values[0]) if single else values
@@ -97,7 +102,7 @@ class Questions:
         """
         self._check_fitted()
         values, single, impossible = (
-            self._value_conditional(query, evidence)
+            self._quick_conditional(query, evidence)
             or self._box_conditional(query, evidence)
             or self._sql_conditional(query, evidence)
             or self._any_conditional(query, evidence)
@@ -125,19 +130,39 @@ class Questions:
         logs = self._engine.box_log_probability(lower, upper)
         return _ratio(logs[:n], logs[n:], single and given_single)
 
-    def _value_conditional(self, query: Any, evidence: Any) -> Answers | None:
-        """Dictionaries of single values (a pair, or lists of them), without building events."""
+    def _quick(self, query: Any, evidence: Any) -> tuple[np.ndarray, bool] | None:
+        """Probabilities of dictionaries (a pair, or lists of them), and whether one was meant."""
         engine = self._engine
         if engine is None:
             return None
         single = type(query) is dict and type(evidence) is dict
-        if single:
-            query, evidence = [query], [evidence]
-        pairs = value_pairs(self.domain_, query, evidence)
-        if pairs is None:
+        asked, given = (side if type(side) is list else [side] for side in (query, evidence))
+        n = len(asked) if len(given) == 1 else len(given)
+        if not n or len(asked) not in (1, n):
             return None
-        values, impossible = engine.conditionals(pairs, max(len(query), len(evidence)))
-        return values, single, impossible
+        if not single:
+            asked, given = (side * n if len(side) == 1 else side for side in (asked, given))
+        found = QuestionList(self._columns())
+        for one, other in zip(asked, given, strict=True):
+            if not found.add(one, other):
+                return None
+        return engine.questions(found.listed, n), single
+
+    def _quick_conditional(self, query: Any, evidence: Any) -> Answers | None:
+        """Dictionaries of values, ranges and sets, without a detour over events."""
+        quick = self._quick(query, evidence)
+        if quick is None:
+            return None
+        values, single = quick
+        total = values[0] if single else values.sum()
+        return values, single, bool(total != total)
+
+    def _columns(self) -> Columns:
+        """What reads the columns of questions, made anew for another domain."""
+        known: tuple[Domain, Columns] | None = self.__dict__.get("_readers")
+        if known is None or known[0] is not self.domain_:
+            known = self._readers = (self.domain_, Columns(self.domain_))
+        return known[1]
 
     def _sql_conditional(self, query: Any, evidence: Any) -> Answers | None:
         """Query and evidence as two conditions in SQL."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fspn.ask.quick import VALUE_TYPES
 from fspn.schema.cells import OUTSIDE, Cells
 from fspn.schema.domain import Domain
 from fspn.schema.events import (
@@ -23,8 +24,6 @@ from fspn.schema.missing import NOT_MISSING, State, is_missing
 from fspn.schema.variable import UNKNOWN, Variable
 
 Question = Mapping[Hashable, Any]
-
-VALUE_TYPES = frozenset({int, str, bool, np.int64, np.int32, np.uint8, np.bool_})
 
 FREE = State("FREE")
 """Stands in a batch for a column that a question does not name."""
@@ -51,59 +50,6 @@ def dict_events(domain: Domain, questions: Sequence[Question], points: bool = Fa
         answers = [question.get(domain[v].name, FREE) for question in questions]
         constraints[v] = _constraint(domain[v], answers, points)
     return Events(len(questions), constraints)
-
-
-def value_pairs(domain: Domain, asked: Any, given: Any) -> np.ndarray | None:
-    """Queries and evidence that name single values of discrete columns, as codes.
-
-    The fast path for the most common question; None where anything else is asked. Per question two
-    counts, then pairs of a variable and a code, first those of the query, then those of the
-    evidence; a value outside the domain has the code -1. A list of one is paired with every entry
-    of the other.
-    """
-    if not (isinstance(asked, list) and isinstance(given, list) and asked and given):
-        return None
-    if len(asked) != len(given):
-        if 1 not in (len(asked), len(given)):
-            return None
-        n = max(len(asked), len(given))
-        asked, given = (side * n if len(side) == 1 else side for side in (asked, given))
-    found: list[int] = []
-    known = domain.value_codes
-    for question, evidence in zip(asked, given, strict=True):
-        if not (_is_mapping(question) and _is_mapping(evidence)):
-            return None
-        found += (len(question), len(evidence))
-        try:
-            all_values = _add_values(known, question, found) and _add_values(known, evidence, found)
-        except KeyError:
-            for name in (*question, *evidence):
-                domain.index(name)
-            return None
-        if not all_values:
-            return None
-    return np.array(found, dtype=np.int64)
-
-
-def _is_mapping(question: Any) -> bool:
-    # The check of an abstract class takes as long as reading a question.
-    return type(question) is dict or isinstance(question, Mapping)
-
-
-def _add_values(
-    known: Mapping[Hashable, tuple[int, dict[Any, int]]], question: Question, found: list[int]
-) -> bool:
-    """Append variables and codes of single values; False if there is anything else."""
-    for name, wanted in question.items():
-        if type(wanted) not in VALUE_TYPES:
-            return False
-        v, codes = known[name]
-        code = codes.get(wanted, -1)
-        if code < 0 and type(wanted) is str:
-            return False
-        found.append(v)
-        found.append(code)
-    return True
 
 
 def _constraint(variable: Variable, wanted: list[Any], points: bool) -> Constraint:

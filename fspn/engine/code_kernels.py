@@ -6,27 +6,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from fspn.engine.kernels import compiled, kernel
-
-
-@compiled()
-def codes_of_boxes(lower, upper, values, starts, edges, others):
-    """The first and last codes of boxes of values; NaN leaves a side open.
-
-    ``values`` holds the domains one after the other, ``starts`` where each begins, ``edges`` the
-    first values in one row and the sizes in the other, ``others`` the columns that are not runs of
-    consecutive integers.
-    """
-    low = np.empty(lower.shape, dtype=np.int64)
-    high = np.empty(lower.shape, dtype=np.int64)
-    for q in range(lower.shape[0]):
-        codes_of_box(lower, upper, q, values, starts, edges, others, low[q], high[q])
-    return low, high
+from fspn.engine.kernels import kernel
 
 
 @kernel(forceinline=True)
 def codes_of_box(lower, upper, q, values, starts, edges, others, low, high):
-    """The codes of box q; a side without any code has ``low > high``."""
+    """The first and last codes of box q of values; a side without any code has ``low > high``.
+
+    NaN leaves a side open. ``values`` holds the domains one after the other, ``starts`` where each
+    begins, ``edges`` the first values in one row and the sizes in the other, ``others`` the columns
+    that are no runs of consecutive integers.
+    """
     for v in range(lower.shape[1]):
         # Of a run the codes follow from the values, without branches and so in vector registers.
         # Comparisons with NaN are false; codes fit into 32 bits, which is faster to convert to.

@@ -29,7 +29,13 @@ from fspn.engine.factor_kernels import (
     open_table,
 )
 from fspn.engine.kernels import ONE, TINY, TOO_MANY_DIMS, kernel
-from fspn.engine.level_kernels import BELOW, add_entries, own_sparse_table, put_below
+from fspn.engine.level_kernels import (
+    BELOW,
+    add_entries,
+    cells_below,
+    own_sparse_table,
+    put_below,
+)
 from fspn.engine.line_kernels import (
     ACROSS,
     ALONG,
@@ -55,8 +61,9 @@ from fspn.engine.vector_kernels import lowest_bit, no_unroll
 # Variables are numbered by rank, their position in the elimination order, and tables by visit:
 # those of children before those of their parents (:mod:`fspn.engine.program`).
 
-# From so many products, and codes of the variable, on it pays to sum a table over its entries.
-MIN_PRODUCTS, MIN_EXTENT = 1 << 14, 8
+# A sum over the entries of a table takes as long per cell of the result as so many products; from
+# so many products on it is looked at whether that pays.
+ENTRIES, MIN_PRODUCTS = 48, 1 << 14
 
 MAX_CELLS = 1 << 40
 
@@ -359,8 +366,12 @@ def _sum_all(pools, lo, is_open, state, f, waiting, buffer, top, scale, product,
         n, bits = _gather(state, r)
         n_dims, cells = _shape(B, G, f, bits)
         whole, own = bits, -1
-        if cells * B[EXTENT, r] > MIN_PRODUCTS and B[EXTENT, r] >= MIN_EXTENT:
+        extent = B[EXTENT, r]
+        if cells * extent > MIN_PRODUCTS and extent > ENTRIES:
             own = own_sparse_table(pools.ints, G, P, n, r)
+            if own >= 0:
+                few = cells_below(pools.ints, is_open, state, n, own, r)
+                own = own if few * extent + ENTRIES * cells < cells * extent else -1
             if own >= 0:
                 bits = put_below(pools.ints, lo, is_open, state, n, own, r, f)
                 n_dims, cells = _shape(B, G, f + BELOW, bits)
@@ -419,7 +430,6 @@ def sum_block(pools, block, event, state, buffer, top):
             return -np.inf, 0
         if at < 0:
             return 0.0, -at
-        careful |= weighted
         value, need = _sum_all(
             pools, lo, is_open, state, f, waiting, buffer, at, scale, product, careful
         )

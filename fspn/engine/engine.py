@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from threading import RLock
+from itertools import pairwise
+from threading import RLock, Thread
+from typing import Any
 
-import numba
 import numpy as np
 
-from fspn.engine.batch_kernels import run_boxes, run_conditionals, run_events, run_events_parallel
-from fspn.engine.code_kernels import codes_of_boxes
+from fspn.engine.batch_kernels import BOXES, CODES, QUESTIONS, answer, workspace_words
 from fspn.engine.cold_start import Call, Readiness
 from fspn.engine.compile import Program
+from fspn.engine.handle_kernels import handles_of
 from fspn.engine.limits import MAX_BUFFER, TooWide
 from fspn.schema.domain import Domain
 from fspn.schema.events import CodeRange, CodeWeights, Events
 
 FIRST_BUFFER = 1 << 16
 
+LINE = 8
+"""Words of a cache line."""
+
+MIN_SHARED = 64
+"""Fewer events than this for each thread are not worth starting one."""
 
 Packed = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 _NO_WEIGHTS = np.zeros(1)
+_NO_SIDES = np.zeros((1, 1))
 _NO_EVENT, _FIRST_EVENT = np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
 
 
@@ -41,13 +48,15 @@ class Engine:
     def __init__(self, program: Program, domain: Domain, n_threads: int = 1):
         self.program = program
         self.takes_boxes = all(v.codes_are_numbers for v in domain.variables)
-        if self.takes_boxes:
-            self.coding = coding([v.values for v in domain.variables])
-        self.n_threads = max(1, min(n_threads, numba.config.NUMBA_NUM_THREADS))
+        values = [v.values if self.takes_boxes else np.zeros(1) for v in domain.variables]
+        self.coding = coding(values)
+        self.n_threads = max(1, n_threads)
         nothing = np.zeros((1, len(program.sizes)), dtype=np.int64)
         self._free = (nothing, nothing + program.sizes - 1, nothing - 1)
         self._first = len(program.dense)
-        self._buffers = self._new_buffers(self._first + FIRST_BUFFER)
+        words = workspace_words(program.needs)
+        self._scratch = [_aligned(words) for _ in range(self.n_threads)]
+        self.new_buffers(self._first + FIRST_BUFFER)
         self._lock = RLock()
         self._readiness, self._was_ready = Readiness(self._calls), False
 
@@ -66,19 +75,10 @@ class Engine:
 
     def _calls(self) -> Iterator[Call]:
         """Every kernel that is called from outside, on no event."""
-        p, m = self.program, len(self.program.sizes)
-        no_codes, no_values, out = np.empty((0, m), dtype=np.int64), np.empty((0, m)), np.empty(0)
-        events = (p.root, *p.pools, no_codes, no_codes, no_codes, _NO_WEIGHTS, p.sizes, p.needs)
-        if self.n_threads > 1:
-            yield run_events_parallel, (*events, self._buffers, self._first, out)
-        else:
-            yield run_events, (*events, self._buffers[0], self._first, out)
-        head = (p.root, *p.pools, p.sizes, p.needs)
-        work = (self._buffers[0], self._first, out)
-        if self.takes_boxes:
-            yield codes_of_boxes, (no_values, no_values, *self.coding)
-            yield run_boxes, (*head, no_values, no_values, *self.coding, *work)
-        yield run_conditionals, (*head, np.empty(0, dtype=np.int64), 0, *work)
+        nothing = np.empty((0, len(self.program.sizes)))
+        sides = (nothing, nothing, nothing)
+        head = (CODES, self.program.root, self._handles[0])
+        yield answer, (*head, *sides, _NO_WEIGHTS, np.empty(0))
 
     @property
     def first(self) -> int:
@@ -122,33 +122,17 @@ class Engine:
 
     def box_log_probability(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """One log-probability per closed box of values (ordered variables only)."""
-        if self.n_threads > 1 and len(lower) > 1:
-            return self.run_boxes_of_codes(*codes_of_boxes(lower, upper, *self.coding))
-        p = self.program
-        out = np.empty(len(lower))
-        with self._lock:
-            while need := run_boxes(
-                p.root, *p.pools, p.sizes, p.needs,
-                lower, upper, *self.coding, self._buffers[0], self._first, out,
-            ):  # fmt: skip
-                self.grow(int(need))
-        return out
+        return self._ask(BOXES, lower, upper, _NO_SIDES, _NO_WEIGHTS)
 
-    def conditionals(self, pairs: np.ndarray, n: int) -> tuple[np.ndarray, bool]:
-        """The probabilities of n questions given evidence, and whether any evidence is impossible.
+    def questions(self, listed: Sequence[float], n: int) -> np.ndarray:
+        """The probabilities of n questions given evidence, NaN where that is impossible.
 
-        ``pairs`` is as :func:`fspn.engine.batch_kernels.run_conditionals` reads it.
+        ``listed`` is as :mod:`fspn.engine.batch_kernels` describes a list of questions.
         """
-        p = self.program
-        out = np.empty(n)
+        out, entries = np.empty(n), np.array(listed, dtype=np.float64)
         with self._lock:
-            while True:
-                need, impossible = run_conditionals(
-                    p.root, *p.pools, p.sizes, p.needs, pairs, n, self._buffers[0], self._first, out
-                )
-                if need == 0:
-                    return out, impossible > 0
-                self.grow(int(need))
+            self._run(QUESTIONS, self.program.root, _NO_SIDES, _NO_SIDES, _NO_SIDES, entries, out)
+        return out
 
     def run_boxes_of_codes(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """The log-probabilities of boxes of codes, arrays of int64; codes may be out of range."""
@@ -163,17 +147,45 @@ class Engine:
         root: int | None = None,
     ) -> np.ndarray:
         """The log-probabilities of packed events, on the whole model or from one node down."""
-        p = self.program
-        root = p.root if root is None else root
-        out = np.empty(len(lower))
-        several = self.n_threads > 1
+        one, two, three = (side.view(np.float64) for side in (lower, upper, places))
+        return self._ask(CODES, one, two, three, weights, root)
+
+    def _ask(
+        self,
+        form: int,
+        one: np.ndarray,
+        two: np.ndarray,
+        places: np.ndarray,
+        weights: np.ndarray,
+        root: int | None = None,
+    ) -> np.ndarray:
+        """One log-probability per event, on as many threads as pay."""
+        place = self.program.root if root is None else root
+        n = len(one)
+        out = np.empty(n)
+        parts = min(self.n_threads, n // MIN_SHARED)
         with self._lock:
-            while need := (run_events_parallel if several else run_events)(
-                root, *p.pools, lower, upper, places, weights, p.sizes, p.needs,
-                self._buffers if several else self._buffers[0], self._first, out,
-            ):  # fmt: skip
-                self.grow(int(need))
-        return out
+            if parts <= 1:
+                self._run(form, place, one, two, places, weights, out)
+                return out
+            cuts = [i * n // parts for i in range(parts + 1)]
+            slices = [slice(a, b) for a, b in pairwise(cuts)]
+            sides = [(one[s], two[s], places[s] if form == CODES else places) for s in slices]
+            while True:
+                needs = _in_threads(
+                    [
+                        (form, place, handles, *mine, weights, out[s])
+                        for handles, mine, s in zip(self._handles, sides, slices, strict=False)
+                    ]
+                )
+                if not max(needs):
+                    return out
+                self.grow(max(needs))
+
+    def _run(self, form: int, root: int, *rest: np.ndarray) -> None:
+        """One call of the kernels, again with a larger buffer where they ask for it."""
+        while need := answer(form, root, self._handles[0], *rest):
+            self.grow(int(need))
 
     def joint_table(self, axes: Sequence[int], given: Events) -> np.ndarray:
         r""":math:`\Pr(Q, E = e)` up to a factor, for all cells of Q at once."""
@@ -193,17 +205,48 @@ class Engine:
                 f"an exact answer needs an intermediate table of more than {MAX_BUFFER} numbers; "
                 "constrain more variables, or fit with fewer max_parents or a smaller max_cells"
             )
-        self._buffers = self._new_buffers(min(2 * need, MAX_BUFFER))
+        self.new_buffers(min(2 * need, MAX_BUFFER))
 
-    def _new_buffers(self, length: int) -> np.ndarray:
+    def new_buffers(self, length: int) -> None:
         """A workspace per thread, with the dense tables at its head."""
-        buffers = np.empty((self.n_threads, length))
-        buffers[:, : self._first] = self.program.dense
-        return buffers
+        self._buffers = np.empty((self.n_threads, length))
+        self._buffers[:, : self._first] = self.program.dense
+        p = self.program
+        shared = (*p.pools, p.sizes, p.needs, *self.coding)
+        self._handles = [
+            handles_of((*shared, buffer, scratch), self._first)
+            for buffer, scratch in zip(self._buffers, self._scratch, strict=True)
+        ]
+
+
+def _aligned(n: int) -> np.ndarray:
+    """So many words that begin with a cache line."""
+    words = np.empty(n + LINE, dtype=np.int64)
+    skipped = -(words.ctypes.data // words.itemsize) % LINE
+    return words[skipped : skipped + n]
+
+
+def _in_threads(calls: Sequence[tuple[Any, ...]]) -> list[int]:
+    """Call the kernels in a thread each; what every one of them returned."""
+    needs = [-1] * len(calls)
+
+    def work(i: int) -> None:
+        needs[i] = int(answer(*calls[i]))
+
+    # Threads of this call alone: a pool would not survive a fork.
+    threads = [Thread(target=work, args=(i,)) for i in range(1, len(calls))]
+    for thread in threads:
+        thread.start()
+    work(0)
+    for thread in threads:
+        thread.join()
+    if min(needs) < 0:
+        raise RuntimeError("a thread that answers questions has failed")
+    return needs
 
 
 def coding(domains: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Sorted domains as :func:`fspn.engine.code_kernels.codes_of_boxes` reads them."""
+    """Sorted domains as :func:`fspn.engine.code_kernels.codes_of_box` reads them."""
     columns = [np.asarray(values, dtype=np.float64) for values in domains]
     edges = np.array([[column[0] for column in columns], [len(column) for column in columns]])
     starts = np.concatenate([[0], np.cumsum(edges[1], dtype=np.int64)])

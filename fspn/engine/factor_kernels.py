@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numba.extending import register_jitable
 
 from fspn.engine.kernels import compiled, kernel
 from fspn.engine.program import DENSE_TABLE, DIMENSION, DIMENSION_SIZE, FIRST_DIMENSION
@@ -23,7 +24,7 @@ EXTENT, HEAD, DIM, AT_CELL = range(4)
 LINK, AT, BITS, TABLE, STRIDE = range(5)
 
 
-@kernel()
+@register_jitable
 def dense_state_words(k):
     """How many words the state of an elimination on up to k variables takes."""
     k = min(k, MAX_VARIABLES)

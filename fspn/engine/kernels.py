@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 from fspn.engine.numba_cache import stamp_of_kernels, stamped
 from fspn.engine.program import LEVEL, PARENT, PARENT_SIZE, TABLES, VARIABLE
@@ -73,7 +74,7 @@ def kernel(**options: Any) -> Callable[[Any], Any]:
     return compiled(_nrt=False, **{"forceinline": False, **options})
 
 
-@kernel()
+@register_jitable
 def state_words(k):
     """The number of words in the state of an elimination on up to k variables."""
     return N_ROWS_OF_V * (k + 1) + (3 * k + 5) * (FIRST + MAX_DIMS) + (STEP + MAX_PLACES) * MAX_DIMS

@@ -18,6 +18,7 @@ from fspn.engine.factor_kernels import AT, AT_CELL, BITS, DIM, EXTENT, STRIDE, T
 from fspn.engine.kernels import kernel, row_of
 from fspn.engine.line_kernels import ALONG, DOWN, FACTOR, PLACE
 from fspn.engine.program import DENSE_TABLE, DIMENSION, DIMENSION_SIZE, FIRST_DIMENSION, LEVEL
+from fspn.engine.vector_kernels import lowest_bit
 
 # Spare rows of G behind factor f: the table of the lower levels, what it sums to, and how the keys
 # of the last level's rows move.
@@ -32,6 +33,26 @@ def own_sparse_table(ints, G, P, n, r):
         if table >= 0 and ints[table + DENSE_TABLE.child] == r:
             return i
     return -1
+
+
+@kernel()
+def cells_below(ints, is_open, state, n, own, r):
+    """How many cells the sum over r has if the table of the lower levels takes the own one's place.
+
+    That may be all of them: other factors can speak of the same variables.
+    """
+    B, G, P = state.variables, state.factors, state.terms
+    below = ints[G[P[FACTOR, own], TABLE] + DENSE_TABLE.below]
+    bits = ints[below + DENSE_TABLE.dims] & is_open
+    for i in range(n):
+        if i != own:
+            bits |= G[P[FACTOR, i], BITS]
+    bits &= ~(np.int64(1) << r)
+    cells = np.int64(1)
+    while bits != 0:
+        cells *= B[EXTENT, lowest_bit(bits)]
+        bits &= bits - 1
+    return cells
 
 
 @kernel()

@@ -40,15 +40,6 @@ class Domain:
     def _index(self) -> dict[Hashable, int]:
         return {name: index for index, name in enumerate(self.names)}
 
-    @cached_property
-    def value_codes(self) -> dict[Hashable, tuple[int, dict[Any, int]]]:
-        """The columns with one value per code: position, and code of every value."""
-        return {
-            variable.name: (index, variable.positions)
-            for index, variable in enumerate(self.variables)
-            if variable.is_coded and variable.cells is None and variable.kind != "datetime"
-        }
-
     def index(self, name: Hashable) -> int:
         """The position of a column, or an error that names it."""
         if name not in self._index:

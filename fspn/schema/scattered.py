@@ -50,11 +50,16 @@ class ScatteredCells(Cells):
         first = np.searchsorted(self.left, lower, side="left")
         last = np.searchsorted(self.left, upper, side="right")
         last = np.where(np.isnan(lower) | np.isnan(upper), first, last)
-        rows = [
-            np.bincount(self.cell[a:b], self._shares[a:b], self.size)
-            for a, b in zip(first.tolist(), last.tolist(), strict=True)
-        ]
-        return np.minimum(np.array(rows).reshape(len(lower), self.size), 1.0)
+        weights = np.zeros((len(lower), self.size))
+        weights[(first == 0) & (last == len(self.cell))] = 1.0
+        single = np.flatnonzero(last - first == 1)
+        point = first[single]
+        weights[single, self.cell[point]] = self._shares[point]
+        several = (last - first > 1) & (last - first < len(self.cell))
+        for row in np.flatnonzero(several).tolist():
+            held = slice(first[row], last[row])
+            weights[row] = np.bincount(self.cell[held], self._shares[held], self.size)
+        return np.minimum(weights, 1.0, out=weights)
 
     def cells_in_range(self, lower: float, upper: float) -> None:
         """Cells of a range do not lie side by side."""

@@ -52,7 +52,7 @@ def test_a_workspace_that_grows_changes_no_answer(seed: int, width: int, n_threa
 
 
 def _grow_a_little(engine: Engine, need: int) -> None:
-    engine._buffers = engine._new_buffers(need)
+    engine.new_buffers(need)
 
 
 @given(seeds, widths)

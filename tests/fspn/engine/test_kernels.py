@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from fspn.engine.code_kernels import codes_of_boxes
+from fspn.engine.code_kernels import codes_of_box
 from fspn.engine.engine import coding
 from fspn.engine.vector_kernels import (
     LANES,
@@ -40,7 +40,9 @@ def test_boxes_hold_the_values_between_their_sides(domains, data):
     m = len(columns)
     box = st.lists(SIDES, min_size=m, max_size=m)
     lower, upper = (np.array([data.draw(box) for _ in range(3)], dtype=float) for _ in range(2))
-    low, high = codes_of_boxes(lower, upper, *coding(columns))
+    low, high = np.empty((2, 3, m), dtype=np.int64)
+    for q in range(3):
+        codes_of_box(lower, upper, q, *coding(columns), low[q], high[q])
     for q in range(3):
         for v, column in enumerate(columns):
             a = -np.inf if np.isnan(lower[q, v]) else lower[q, v]
