@@ -128,7 +128,12 @@ class Reader:
 
     def is_point(self, wanted: Any) -> bool:
         """Whether evidence may be a point of reals, which counts by its density."""
-        return self._has_density and not (type(wanted) is tuple and wanted[0] != wanted[-1])
+        if not self._has_density:
+            return False
+        if type(wanted) is not tuple or len(wanted) != 2:
+            return True
+        low, high = wanted
+        return bool((-np.inf if low is None else low) == (np.inf if high is None else high))
 
     @cached_property
     def _line(self) -> list[float]:
