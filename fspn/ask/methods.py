@@ -59,6 +59,7 @@ class Questions:
     domain_: Domain
     root_: Node
     as_frame_: bool
+    n_features_in_: int
     _compiled: Engine | None
     _sql_probability: Callable[[Any], Any]  # The estimator knows how to read conditions in SQL.
 
@@ -135,18 +136,18 @@ class Questions:
         engine = self._engine
         if engine is None:
             return None
-        single = type(query) is dict and type(evidence) is dict
+        found = QuestionList(self._columns())
+        if type(query) is dict and type(evidence) is dict:
+            return (engine.questions(found.listed, 1), True) if found.add(query, evidence) else None
         asked, given = (side if type(side) is list else [side] for side in (query, evidence))
         n = len(asked) if len(given) == 1 else len(given)
         if not n or len(asked) not in (1, n):
             return None
-        if not single:
-            asked, given = (side * n if len(side) == 1 else side for side in (asked, given))
-        found = QuestionList(self._columns())
+        asked, given = (side * n if len(side) == 1 else side for side in (asked, given))
         for one, other in zip(asked, given, strict=True):
             if not found.add(one, other):
                 return None
-        return engine.questions(found.listed, n), single
+        return engine.questions(found.listed, n), False
 
     def _quick_conditional(self, query: Any, evidence: Any) -> Answers | None:
         """Dictionaries of values, ranges and sets, without a detour over events."""
@@ -289,7 +290,8 @@ class Questions:
         )
 
     def _boxes(self, lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray, bool]:
-        low, high = _c_array(lower, np.float64), _c_array(upper, np.float64)
+        low = _c_array(lower, np.float64)
+        high = low if upper is lower else _c_array(upper, np.float64)
         self._check_boxes(low, high)
         single = low.ndim == 1
         if single:
@@ -297,7 +299,7 @@ class Questions:
         return low, high, single
 
     def _check_boxes(self, low: np.ndarray, high: np.ndarray) -> None:
-        m = len(self.domain_)
+        m = self.n_features_in_
         if low.shape != high.shape or low.ndim not in (1, 2) or low.shape[-1] != m:
             raise ValueError(
                 f"boxes of shape {low.shape} and {high.shape} do not fit a model of {m} columns; "

@@ -58,6 +58,8 @@ class QuestionList:
         columns: What reads the columns.
     """
 
+    __slots__ = ("_codes", "_entries", "_readers", "_weighted", "_weights")
+
     def __init__(self, columns: Columns):
         self._readers, self._codes = columns.readers, columns.codes
         self._entries: list[float] = []
@@ -79,13 +81,15 @@ class QuestionList:
         return self._add(given, True) and self._add(asked, False)
 
     def _add(self, question: dict[Hashable, Any], points: bool) -> bool:
-        entries = self._entries
+        entries, codes_of = self._entries, self._codes
         for name, wanted in question.items():
-            if type(wanted) in VALUE_TYPES and name in self._codes:
-                number, codes = self._codes[name]
-                if wanted in codes:
-                    entries += (number, codes[wanted])
-                    continue
+            if type(wanted) in VALUE_TYPES:
+                known = codes_of.get(name)
+                if known is not None:
+                    code = known[1].get(wanted)
+                    if code is not None:
+                        entries += (known[0], code)
+                        continue
             if not self._add_range(name, wanted, points):
                 return False
         return True

@@ -46,7 +46,7 @@ class Engine:
     """
 
     def __init__(self, program: Program, domain: Domain, n_threads: int = 1):
-        self.program = program
+        self.program, self._root = program, program.root
         self.takes_boxes = all(v.codes_are_numbers for v in domain.variables)
         values = [v.values if self.takes_boxes else np.zeros(1) for v in domain.variables]
         self.coding = coding(values)
@@ -122,7 +122,16 @@ class Engine:
 
     def box_log_probability(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """One log-probability per closed box of values (ordered variables only)."""
-        return self._ask(BOXES, lower, upper, _NO_SIDES, _NO_WEIGHTS)
+        if self.n_threads > 1:
+            return self._share(BOXES, self.program.root, lower, upper, _NO_SIDES, _NO_WEIGHTS)
+        out = np.empty(len(lower))
+        # Called here, not by a method of its own: that would take a twentieth of a short question.
+        with self._lock:
+            while need := answer(
+                BOXES, self._root, self._handles[0], lower, upper, _NO_SIDES, _NO_WEIGHTS, out
+            ):
+                self.grow(int(need))
+        return out
 
     def questions(self, listed: Sequence[float], n: int) -> np.ndarray:
         """The probabilities of n questions given evidence, NaN where that is impossible.
@@ -130,8 +139,10 @@ class Engine:
         ``listed`` is as :mod:`fspn.engine.batch_kernels` describes a list of questions.
         """
         out, entries = np.empty(n), np.array(listed, dtype=np.float64)
+        sides = (_NO_SIDES, _NO_SIDES, _NO_SIDES)
         with self._lock:
-            self._run(QUESTIONS, self.program.root, _NO_SIDES, _NO_SIDES, _NO_SIDES, entries, out)
+            while need := answer(QUESTIONS, self._root, self._handles[0], *sides, entries, out):
+                self.grow(int(need))
         return out
 
     def run_boxes_of_codes(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
@@ -148,44 +159,36 @@ class Engine:
     ) -> np.ndarray:
         """The log-probabilities of packed events, on the whole model or from one node down."""
         one, two, three = (side.view(np.float64) for side in (lower, upper, places))
-        return self._ask(CODES, one, two, three, weights, root)
+        place = self._root if root is None else root
+        return self._share(CODES, place, one, two, three, weights)
 
-    def _ask(
+    def _share(
         self,
         form: int,
+        root: int,
         one: np.ndarray,
         two: np.ndarray,
         places: np.ndarray,
         weights: np.ndarray,
-        root: int | None = None,
     ) -> np.ndarray:
         """One log-probability per event, on as many threads as pay."""
-        place = self.program.root if root is None else root
         n = len(one)
         out = np.empty(n)
-        parts = min(self.n_threads, n // MIN_SHARED)
+        parts = max(1, min(self.n_threads, n // MIN_SHARED))
         with self._lock:
-            if parts <= 1:
-                self._run(form, place, one, two, places, weights, out)
-                return out
             cuts = [i * n // parts for i in range(parts + 1)]
             slices = [slice(a, b) for a, b in pairwise(cuts)]
             sides = [(one[s], two[s], places[s] if form == CODES else places) for s in slices]
             while True:
                 needs = _in_threads(
                     [
-                        (form, place, handles, *mine, weights, out[s])
+                        (form, root, handles, *mine, weights, out[s])
                         for handles, mine, s in zip(self._handles, sides, slices, strict=False)
                     ]
                 )
                 if not max(needs):
                     return out
                 self.grow(max(needs))
-
-    def _run(self, form: int, root: int, *rest: np.ndarray) -> None:
-        """One call of the kernels, again with a larger buffer where they ask for it."""
-        while need := answer(form, root, self._handles[0], *rest):
-            self.grow(int(need))
 
     def joint_table(self, axes: Sequence[int], given: Events) -> np.ndarray:
         r""":math:`\Pr(Q, E = e)` up to a factor, for all cells of Q at once."""
