@@ -65,7 +65,7 @@ def query_part(dataset, fspn_us, dag_ratio):
         {**row, "engine": "fspn", "microseconds": spread(fspn_us)},
         {**row, "engine": "bn_dag", "microseconds": spread(fspn_us * dag_ratio)},
     ]
-    return {"dataset": dataset, "times": times}
+    return {"dataset": dataset, "call_us": 7.0, "times": times}
 
 
 def rows_points(seconds):
@@ -121,6 +121,7 @@ def test_targets_are_computed_from_the_results():
     assert dag.verdict == "met on 1 of 2"
     assert of("Batched: pyAgrum").found["rdc_65"] == 190.0
     assert of("Flat, one by one").found == {"all datasets": 12.0}  # here it does
+    assert of("A call of `probability`").verdict == "not met"
     assert of("Batched query over the time to read the bytes").verdict == "met"
     assert of("Batched query over the time to read the cache lines").verdict == "not met"
     assert of("Training: pyAgrum").found == {"rdc_21": 1.5}
