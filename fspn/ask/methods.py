@@ -150,7 +150,7 @@ class Questions:
         return engine.questions(found.listed, n), False
 
     def _quick_conditional(self, query: Any, evidence: Any) -> Answers | None:
-        """Dictionaries of values, ranges and sets, without a detour over events."""
+        """Dictionaries of values, ranges and sets, without building events."""
         quick = self._quick(query, evidence)
         if quick is None:
             return None
@@ -159,7 +159,7 @@ class Questions:
         return values, single, bool(total != total)
 
     def _columns(self) -> Columns:
-        """What reads the columns of questions, made anew for another domain."""
+        """The readers of the columns of questions; rebuilt when the domain changes."""
         known: tuple[Domain, Columns] | None = self.__dict__.get("_readers")
         if known is None or known[0] is not self.domain_:
             known = self._readers = (self.domain_, Columns(self.domain_))

@@ -1,4 +1,4 @@
-"""Questions by dictionary, straight to codes: the short way for what is asked most.
+"""Questions by dictionary, straight to codes: the fast path of the most common questions.
 
 A value, a range or a set of values of a few columns becomes a *constraint* each: a variable, its
 first and last code, and where its weights stand. Whatever else a user may write (a pandas interval,
@@ -73,7 +73,7 @@ class QuestionList:
         return self._weights + self._entries
 
     def add(self, asked: Any, given: Any) -> bool:
-        """One question; False where it has to be read the long way."""
+        """Read one question; False where only the general path can read it."""
         if type(asked) is not dict or type(given) is not dict:
             return False
         self._entries += (len(given), len(asked))
@@ -105,7 +105,7 @@ class QuestionList:
         place = NO_WEIGHTS
         if weights is not None:
             if reader.number in self._weighted:
-                # What two shares of a cell have in common is known of ranges only.
+                # Weights of a cell cannot be intersected, ranges can.
                 return False
             self._weighted.add(reader.number)
             place = len(self._weights)
@@ -145,7 +145,7 @@ class Reader:
         return [float(value) for value in self._variable.line_values]
 
     def read(self, wanted: Any) -> Found | None:
-        """The codes that are wanted; None where this is not the short way's business."""
+        """The codes that are wanted; None where only the general path can tell."""
         kind = type(wanted)
         if kind is tuple:
             return self._range(wanted) if self._has_numbers else None
@@ -168,7 +168,7 @@ class Reader:
         return None if place is None else _in_cells(self._cells, place, place)
 
     def _place(self, wanted: Any, kind: type) -> float | None:
-        """Where a value lies on the line; None where the long way has to tell."""
+        """Where a value lies on the line; None where only the general path can tell."""
         if self._has_numbers:
             return float(wanted) if kind in NUMBERS and wanted == wanted else None
         return self._codes.get(wanted) if kind in VALUE_TYPES else None
@@ -219,7 +219,7 @@ def _tightened(weights: list[float]) -> Found:
 
 
 def _in_cells(cells: Cells, low: float, high: float) -> Found | None:
-    """The cells of a closed range, with their shares."""
+    """The cells of a closed range, with their weights."""
     if isinstance(cells, ScatteredCells):
         return _tightened(cells.range_weights(np.array([low]), np.array([high]))[0].tolist())
     found = cells.cells_in_range(low, high)

@@ -13,6 +13,7 @@ from fspn.engine.batch_kernels import BOXES, CODES, QUESTIONS, answer, workspace
 from fspn.engine.cold_start import Call, Readiness
 from fspn.engine.compile import Program
 from fspn.engine.handle_kernels import handles_of
+from fspn.engine.joint_table import joint_part
 from fspn.engine.limits import MAX_BUFFER, TooWide
 from fspn.schema.domain import Domain
 from fspn.schema.events import CodeRange, CodeWeights, Events
@@ -192,8 +193,6 @@ class Engine:
 
     def joint_table(self, axes: Sequence[int], given: Events) -> np.ndarray:
         r""":math:`\Pr(Q, E = e)` up to a factor, for all cells of Q at once."""
-        from fspn.engine.joint_table import joint_part
-
         with self._lock:
             lower, upper, *weights = self.pack(given)
             inside = np.maximum(lower, 0), np.minimum(upper, self.program.sizes - 1)
