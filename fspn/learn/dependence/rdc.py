@@ -181,4 +181,4 @@ def rdc_matrix(
     return matrix
 
 
-ORACLES: dict[str, type[RDC] | type[Corrected]] = {"rdc": RDC, "corrected": Corrected}
+ORACLES: dict[str, type[Oracle]] = {"rdc": RDC, "corrected": Corrected}
