@@ -6,7 +6,8 @@
 Every result is appended to `results/published.csv` as it comes, so that a run may be ended at any
 time; what is recorded is not run again unless `--force` is given. Settings are those of
 `conf/published/<model>.yaml`, others come by `--set`; of several results of one model on one
-benchmark the best on the validation rows counts, no test value takes part in any choice.
+benchmark (`tries` of that file, or further runs) the best on the validation rows counts, no test
+value takes part in any choice.
 """
 
 from __future__ import annotations
@@ -58,10 +59,22 @@ def published_of(model: str) -> dict[str, Any]:
     return content
 
 
-def run(model: str, dataset: str, seed: int, more: dict[str, Any]) -> Found:
-    """Fits a model at its published setting and scores the test rows."""
-    settings = yaml.safe_load((CONF / "model" / f"{model}.yaml").read_text())
-    settings |= published_of(model)["settings"].get(dataset, {}) | more
+def settings_of(model: str, dataset: str, more: dict[str, Any]) -> list[dict[str, Any]]:
+    """All settings to try: the model's, the published ones, each of the tries, those given."""
+    about = published_of(model)
+    own = yaml.safe_load((CONF / "model" / f"{model}.yaml").read_text())
+    own |= about["settings"].get(dataset, {})
+    return [own | one | more for one in about.get("tries", [{}])]
+
+
+def described(settings: dict[str, Any]) -> str:
+    """Settings as they are recorded."""
+    used = {k: v for k, v in settings.items() if k not in ("name", "_target_")}
+    return yaml.safe_dump(used, default_flow_style=True, width=1000)
+
+
+def run(model: str, dataset: str, seed: int, settings: dict[str, Any]) -> Found:
+    """Fits a model and scores the test rows."""
     source = yaml.safe_load((CONF / "dataset" / "debd.yaml").read_text())
     folder = _folder(source["folder"])
     data = load(source | {"name": dataset, "folder": folder}, seed, Path("data/cache"))
@@ -71,10 +84,7 @@ def run(model: str, dataset: str, seed: int, more: dict[str, Any]) -> Found:
     fitted.fit(data.train, data.domains, seed)
     seconds = time.perf_counter() - started
     valid, test = (float(fitted.score_samples(t).mean()) for t in (data.valid, data.test))
-    used = {k: v for k, v in settings.items() if k not in ("name", "_target_")}
-    return Found(
-        model, dataset, valid, test, seconds, yaml.safe_dump(used, default_flow_style=True)
-    )
+    return Found(model, dataset, valid, test, seconds, described(settings))
 
 
 def _folder(expression: str) -> str:
@@ -91,11 +101,16 @@ def record(found: Found) -> None:
     line.to_csv(RECORD, mode="a", header=not RECORD.exists(), index=False)
 
 
-def recorded() -> pd.DataFrame:
-    """Of every model and benchmark the result with the highest validation likelihood."""
+def all_recorded() -> pd.DataFrame:
+    """Every result."""
     if not RECORD.exists():
         return pd.DataFrame(columns=[f.name for f in fields(Found)])
-    rows = pd.read_csv(RECORD).sort_values("valid_ll", kind="stable")
+    return pd.read_csv(RECORD)
+
+
+def recorded() -> pd.DataFrame:
+    """Of every model and benchmark the result with the highest validation likelihood."""
+    rows = all_recorded().sort_values("valid_ll", kind="stable")
     return rows.drop_duplicates(["model", "dataset"], keep="last")
 
 
@@ -135,14 +150,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     more = {key: yaml.safe_load(value) for key, _, value in (s.partition("=") for s in options.set)}
-    done = {(str(m), str(d)) for m, d in recorded()[["model", "dataset"]].to_numpy()}
+    done = {tuple(key) for key in all_recorded()[["model", "dataset", "settings"]].to_numpy()}
     for model in [] if options.show else options.models.split(","):
         for dataset in options.datasets.split(","):
-            if (model, dataset) in done and not options.force:
-                continue
-            found = run(model, dataset, options.seed, more)
-            record(found)
-            print(f"{model} {dataset}: test {found.test_ll:.3f}, {found.seconds:.0f} s", flush=True)
+            for settings in settings_of(model, dataset, more):
+                if (model, dataset, described(settings)) in done and not options.force:
+                    continue
+                found = run(model, dataset, options.seed, settings)
+                record(found)
+                print(
+                    f"{model} {dataset}: test {found.test_ll:.3f}, {found.seconds:.0f} s",
+                    flush=True,
+                )
     print(table(recorded()))
 
 

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numba import njit
 
 from baselines.base import INDEX_BYTES, Footprint
 from baselines.spn.nodes import TreeLeaf
@@ -105,11 +107,7 @@ class Learner:
         cards = self.cards[columns]
         gains = pair_information(codes, weights, cards, SPREAD)
         np.fill_diagonal(gains, 0.0)
-        gain = gains.sum(axis=1)
-        for i, column in enumerate(codes.T):
-            share = np.bincount(column, weights, minlength=int(cards[i]))
-            share = share[share > 0]
-            gain[i] += share.sum() * np.log(share.sum()) - share @ np.log(share)
+        gain = gains.sum(axis=1) + _entropies(codes, weights, int(cards.max()))
         if self.feature_share < 1.0:
             gain[rng.random(len(gain)) >= self.feature_share] = -1.0
         return int(np.argmax(gain))
@@ -134,7 +132,17 @@ class Scored:
         while pending:
             node, rows = pending.pop()
             if isinstance(node, TreeLeaf):
-                scores[rows] += self._tree_scores(node, codes[rows])
+                tables = node.log_tables(self.alpha)
+                _add_tree_scores(
+                    codes,
+                    rows,
+                    node.variables,
+                    node.parents,
+                    node.starts,
+                    node.sizes,
+                    tables,
+                    scores,
+                )
                 continue
             own = codes[rows, node.variable]
             scores[rows] += np.log(node.weights(self.alpha))[own]
@@ -143,11 +151,6 @@ class Scored:
                 if len(below):
                     pending.append((child, below))
         return scores
-
-    def _tree_scores(self, leaf: TreeLeaf, codes: np.ndarray) -> np.ndarray:
-        above = np.where(leaf.parents >= 0, codes[:, leaf.parents], 0)
-        cells = leaf.starts + above * leaf.sizes[:, 1] + codes[:, leaf.variables]
-        return np.asarray(leaf.log_tables(self.alpha)[cells].sum(axis=1))
 
     def fspn_root(self) -> fspn.Node:
         """The FSPN: a cut is a sum node over products with a leaf that allows one value."""
@@ -177,6 +180,37 @@ class Scored:
                 nodes, parameters = nodes + part.n_nodes, parameters + part.n_parameters
                 size += part.size_bytes
         return Footprint(nodes, parameters, size)
+
+
+@njit(cache=True)
+def _add_tree_scores(
+    codes: Any, rows: Any, variables: Any, parents: Any, starts: Any, sizes: Any, tables: Any,
+    scores: Any,
+) -> None:  # fmt: skip
+    """Adds the log-probabilities of some rows under a tree."""
+    for r in rows:
+        total = 0.0
+        for e in range(len(variables)):
+            u = codes[r, parents[e]] if parents[e] >= 0 else 0
+            total += tables[starts[e] + u * sizes[e, 1] + codes[r, variables[e]]]
+        scores[r] += total
+
+
+@njit(cache=True)
+def _entropies(codes: Any, weights: Any, most: int) -> Any:
+    r"""\(N H(X_i)\) of every column."""
+    n, m = codes.shape
+    counts = np.zeros((m, most))
+    for r in range(n):
+        for i in range(m):
+            counts[i, codes[r, i]] += weights[r]
+    total = weights.sum()
+    found = np.full(m, total * np.log(total))
+    for i in range(m):
+        for count in counts[i]:
+            if count > 0.0:
+                found[i] -= count * np.log(count)
+    return found
 
 
 def _walk(root: CutsetNetwork) -> Iterator[CutsetNetwork]:

@@ -12,11 +12,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from baselines.base import INDEX_BYTES, Footprint
+from baselines.clusters import soft_clusters
 from baselines.distinct import Distinct
 from baselines.log_boxes import LogBoxes
 from baselines.spgm.build import Builder
 from baselines.spgm.graph import SUM, Graph, Spgm
 from baselines.spgm.kernels import expected_counts, log_boxes, log_scores, pair_counts
+from baselines.trees.counts import Indicators
 from baselines.trees.information import pair_information
 from baselines.validation import Validated
 
@@ -71,6 +73,8 @@ class SPGM(Validated, LogBoxes):
             share is spread over the cells of any other.
         structure_steps: Steps in which the graphs are built anew, at most.
         parameter_steps: Further steps, at most.
+        start: What the first responsibilities are: "random", or softened "clusters" of the rows.
+        strength: Rows of the whole table that every component gets besides its own.
         time_limit: Seconds after which no further step is begun; None = no limit.
     """
 
@@ -84,6 +88,8 @@ class SPGM(Validated, LogBoxes):
         prior: float = 1e-3,
         structure_steps: int = 200,
         parameter_steps: int = 200,
+        start: str = "random",
+        strength: float = 0.0,
         time_limit: float | None = None,
     ) -> None:
         if n_components < 1 or n_insert < 0 or structure_steps < 1 or parameter_steps < 0:
@@ -93,6 +99,12 @@ class SPGM(Validated, LogBoxes):
             )
         if prior <= 0:
             raise ValueError(f"prior must be positive, got {prior}")
+        if start not in ("random", "clusters") or strength < 0:
+            raise ValueError(
+                f"start must be random or clusters and strength not negative, got {start!r}, "
+                f"{strength}"
+            )
+        self.start, self.strength = start, strength
         self.n_components, self.n_insert, self.prior = n_components, n_insert, prior
         self.structure_steps, self.parameter_steps = structure_steps, parameter_steps
         self.time_limit = time_limit
@@ -104,12 +116,25 @@ class SPGM(Validated, LogBoxes):
         self._columns = np.ascontiguousarray(rows.codes.T)
         self._valid_columns = np.ascontiguousarray(held_out.codes.T)
         rng = np.random.default_rng(seed)
-        shares = rng.dirichlet(np.full(self.n_components, SHARPNESS), size=len(rows.codes))
+        shares = self._first_shares(rng)
         self._deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
         first = self._with_new_graphs(shares)
         best = self._climb(first, held_out, self.structure_steps - 1, self._with_new_graphs)
         self.mixture = self._climb(best, held_out, self.parameter_steps, None)
         del self._rows, self._columns, self._valid_columns
+
+    def _first_shares(self, rng: np.random.Generator) -> np.ndarray:
+        if self.start == "random":
+            size = len(self._rows.codes)
+            return rng.dirichlet(np.full(self.n_components, SHARPNESS), size=size)
+        points = Indicators.of(self._rows.codes, self.encoder.cards).matrix
+        n_clusters = min(self.n_components, len(points))
+        return soft_clusters(points, self._rows.weights, n_clusters, rng)
+
+    def _weighted(self, shares: np.ndarray) -> np.ndarray:
+        """The rows of each component: its responsibilities, and `strength` rows of the table."""
+        more = self.strength / self._rows.weights.sum()
+        return np.ascontiguousarray(((shares + more) * self._rows.weights[:, None]).T)
 
     def _climb(
         self,
@@ -144,9 +169,8 @@ class SPGM(Validated, LogBoxes):
         return valid.mean(logsumexp(mixture.log_scores(self._valid_columns), axis=1))
 
     def _with_new_graphs(self, shares: np.ndarray) -> Mixture:
-        weights = shares * self._rows.weights[:, None]
-        parts = tuple(self._learn(np.ascontiguousarray(own)) for own in weights.T)
-        return Mixture(parts, _mixture_weights(weights))
+        parts = tuple(self._learn(own) for own in self._weighted(shares))
+        return Mixture(parts, self._mixture_weights(shares))
 
     def _learn(self, weights: np.ndarray) -> Spgm:
         """Structure and first parameters of one component from weighted rows."""
@@ -162,9 +186,8 @@ class SPGM(Validated, LogBoxes):
         return Spgm.fitted(graph, counts, graph.first_weights, self.prior)
 
     def _with_new_parameters(self, mixture: Mixture, shares: np.ndarray) -> Mixture:
-        weights = shares * self._rows.weights[:, None]
         parts = []
-        for part, own in zip(mixture.parts, weights.T, strict=True):
+        for part, own in zip(mixture.parts, self._weighted(shares), strict=True):
             used, graph = own > LEAST, part.graph
             columns, own = self._columns[:, used], own[used]
             counts, chosen = expected_counts(
@@ -173,7 +196,11 @@ class SPGM(Validated, LogBoxes):
             # A path that few rows take leans on how its pairs of columns go in all rows.
             counts += LEAN * pair_counts(columns, own, graph.pairs, graph.place, graph.cards)
             parts.append(Spgm.fitted(part.graph, counts, chosen, self.prior))
-        return Mixture(tuple(parts), _mixture_weights(weights))
+        return Mixture(tuple(parts), self._mixture_weights(shares))
+
+    def _mixture_weights(self, shares: np.ndarray) -> np.ndarray:
+        sums = self._rows.weights @ shares + 1e-6
+        return np.asarray(sums / sums.sum())
 
     def _log_score(self, codes: np.ndarray) -> np.ndarray:
         rows = Distinct.of(codes)
@@ -185,11 +212,6 @@ class SPGM(Validated, LogBoxes):
 
     def _footprint(self) -> Footprint:
         return Footprint.mixture([_footprint(part.graph) for part in self.mixture.parts])
-
-
-def _mixture_weights(weights: np.ndarray) -> np.ndarray:
-    sums = weights.sum(axis=0) + 1e-6
-    return np.asarray(sums / sums.sum())
 
 
 def _footprint(graph: Graph) -> Footprint:

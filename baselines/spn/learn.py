@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from baselines.spn.nodes import SPN, Product, Sum, TreeLeaf
 from baselines.spn.row_split import split_rows
@@ -71,9 +69,12 @@ class Learner:
 
     def _parts(self, piece: Slice, own: int, rng: np.random.Generator) -> TreeLeaf | list[Slice]:
         """The leaf of a slice, or the slices that it is cut into."""
-        codes = self.codes[np.ix_(piece.rows, piece.columns)]
         weights, cards = self.weights[piece.rows], self.cards[piece.columns]
-        if len(piece.columns) > 1 and len(piece.rows) > 1 and weights.sum() > self.min_rows:
+        if len(piece.columns) == 1:
+            only = int(piece.columns[0])
+            return TreeLeaf.histogram(self.codes[piece.rows, only], weights, only, int(cards[0]))
+        codes = self.codes[np.ix_(piece.rows, piece.columns)]
+        if len(piece.rows) > 1 and weights.sum() > self.min_rows:
             if piece.split_columns:
                 groups = self._groups(codes, weights, cards)
                 if len(groups) > 1:
@@ -93,8 +94,7 @@ class Learner:
         self, codes: np.ndarray, weights: np.ndarray, cards: np.ndarray
     ) -> list[np.ndarray]:
         """The connected components of the graph of dependent columns."""
-        dependent = self._dependent(codes, weights, cards)
-        _, label = connected_components(csr_array(dependent), directed=False)
+        label = _components(self._dependent(codes, weights, cards))
         order = np.argsort(label, kind="stable")
         return np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
 
@@ -121,6 +121,30 @@ class Learner:
             return Product(nodes)
         shares = np.array([self.weights[part.rows].sum() for part in parts])
         return Sum(shares / shares.sum(), nodes)
+
+
+@njit(cache=True)
+def _components(linked: Any) -> Any:
+    """The number of each column's component in the graph of a symmetric matrix."""
+    m = len(linked)
+    label = np.full(m, -1, dtype=np.int64)
+    waiting = np.empty(m, dtype=np.int64)
+    found = 0
+    for start in range(m):
+        if label[start] >= 0:
+            continue
+        label[start] = found
+        waiting[0], n = start, 1
+        while n > 0:
+            n -= 1
+            i = waiting[n]
+            for j in range(m):
+                if linked[i, j] and label[j] < 0:
+                    label[j] = found
+                    waiting[n] = j
+                    n += 1
+        found += 1
+    return label
 
 
 @njit(cache=True)

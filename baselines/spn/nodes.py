@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from baselines.trees.information import pair_information
+from baselines.trees.information import (
+    NARROW,
+    binary_information,
+    pair_information,
+    pairs_of_ones,
+)
 from fspn.learn.spanning_tree import spanning_tree
 
 STRUCTURE_ROWS = 1.0
@@ -40,8 +45,12 @@ class TreeLeaf:
     ) -> TreeLeaf:
         """The best tree of a slice; `codes` holds the named columns only."""
         if len(columns) == 1:
-            parents, order = np.array([-1]), np.array([0])
+            return cls.histogram(codes[:, 0], weights, int(columns[0]), int(cards[0]))
+        if len(columns) > NARROW and (cards == 2).all():
+            pairs, total = pairs_of_ones(codes, weights), float(weights.sum())
+            parents, order = spanning_tree(binary_information(pairs, total, STRUCTURE_ROWS))
         else:
+            pairs = None
             parents, order = spanning_tree(pair_information(codes, weights, cards, STRUCTURE_ROWS))
         above = parents[order]
         rows = np.where(above >= 0, cards[above], 1)
@@ -49,9 +58,19 @@ class TreeLeaf:
         starts = np.concatenate(([0], np.cumsum(sizes.prod(axis=1))[:-1])).astype(np.int64)
         counts = np.zeros(int(sizes.prod(axis=1).sum()))
         whole = order.astype(np.int64), above.astype(np.int64)
-        _count(codes, weights, *whole, starts, sizes, counts)
+        if pairs is None:
+            _count(codes, weights, *whole, starts, sizes, counts)
+        else:
+            _read_counts(pairs, total, *whole, starts, counts)
         named = np.where(above >= 0, columns[above], -1)
         return cls(columns[order], named, counts, starts, sizes)
+
+    @classmethod
+    def histogram(cls, codes: np.ndarray, weights: np.ndarray, column: int, card: int) -> TreeLeaf:
+        """The tree of one column."""
+        counts = np.bincount(codes, weights, minlength=card)
+        start, size = np.zeros(1, dtype=np.int64), np.array([[1, card]])
+        return cls(np.array([column]), np.array([-1]), counts, start, size)
 
     def log_tables(self, alpha: float) -> np.ndarray:
         r"""\(\ln \theta(x \mid u)\), with \(\alpha\) pseudo-counts per cell of a binary table.
@@ -110,10 +129,29 @@ def children_first(root: SPN) -> Iterator[SPN]:
 def _count(
     codes: Any, weights: Any, order: Any, above: Any, starts: Any, sizes: Any, counts: Any
 ) -> None:
-    for e in range(len(order)):
-        for r in range(len(codes)):
+    for r in range(len(codes)):
+        for e in range(len(order)):
             u = codes[r, above[e]] if above[e] >= 0 else 0
             counts[starts[e] + u * sizes[e, 1] + codes[r, order[e]]] += weights[r]
+
+
+@njit(cache=True)
+def _read_counts(
+    pairs: Any, total: float, order: Any, above: Any, starts: Any, counts: Any
+) -> None:
+    """The tables of columns of two values from the counts of pairs of ones."""
+    for e in range(len(order)):
+        own, up, at = order[e], above[e], starts[e]
+        ones = pairs[own, own]
+        if up < 0:
+            counts[at], counts[at + 1] = total - ones, ones
+            continue
+        both, ups = pairs[own, up], pairs[up, up]
+        # Fractional weights in single precision may leave a cell just below nothing.
+        counts[at] = max(total - ups - ones + both, 0.0)
+        counts[at + 1] = max(ones - both, 0.0)
+        counts[at + 2] = max(ups - both, 0.0)
+        counts[at + 3] = both
 
 
 @njit(cache=True)

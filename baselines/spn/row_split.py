@@ -80,14 +80,29 @@ def _climb(x: np.ndarray, w: np.ndarray, fit: Fit, steps: int) -> tuple[float, n
 def _seeds(codes: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Two rows per start, the second drawn by its distance from the first (k-means++)."""
     seeds = np.zeros((STARTS, 2), dtype=np.int64)
-    share = weights / weights.sum()
     for start in range(STARTS):
-        one = int(rng.choice(len(codes), p=share))
-        distance = (codes != codes[one]).sum(axis=1) * share
-        far = distance.sum()
-        two = int(rng.choice(len(codes), p=distance / far)) if far > 0 else one
-        seeds[start] = one, two
+        one = _draw(weights, rng)
+        distance = _distances(codes, one) * weights
+        seeds[start] = one, _draw(distance, rng) if distance.any() else one
     return seeds
+
+
+def _draw(weights: np.ndarray, rng: np.random.Generator) -> int:
+    """A row, drawn in proportion to the weights."""
+    below = weights.cumsum()
+    return min(int(below.searchsorted(rng.random() * below[-1], side="right")), len(weights) - 1)
+
+
+@njit(cache=True)
+def _distances(codes: Any, one: int) -> Any:
+    """In how many columns each row differs from one of them."""
+    n, m = codes.shape
+    found = np.zeros(n)
+    for r in range(n):
+        for i in range(m):
+            if codes[r, i] != codes[one, i]:
+                found[r] += 1.0
+    return found
 
 
 @njit(cache=True)

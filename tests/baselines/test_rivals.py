@@ -18,13 +18,14 @@ from baselines.spn.learn import Learner
 from baselines.spn.nodes import SPN, Product, Sum, TreeLeaf, children_first
 from baselines.spn.row_split import split_rows
 from baselines.spn.spn_btb import SPNBT, SPNBTB
-from baselines.trees.information import pair_information
+from baselines.trees.information import RARE, pair_information, pairs_of_ones
 from tests.baselines.data import additive_codes
 
 MODELS = [
     SPNBT(min_rows=60),
     SPNBTB(min_rows=60, n_bags=3),
     ECNet(n_bags=3, min_rows=50, max_depth=2),
+    ECNet(n_bags=2, min_rows=50, max_depth=2, n_components=3),
     TreeNetwork(),
 ]
 
@@ -105,8 +106,31 @@ def test_information_is_the_same_by_products_and_by_pairs() -> None:
     weights = rng.integers(1, 4, 300).astype(float)
     wide = pair_information(codes, weights, np.full(50, 2), 1.0)
     narrow = pair_information(codes[:, :20], weights, np.full(20, 2), 1.0)
-    off = ~np.eye(20, dtype=bool)
-    np.testing.assert_allclose(wide[:20, :20][off], narrow[off], atol=1e-3)
+    np.testing.assert_allclose(wide[:20, :20], narrow, atol=1e-9)
+
+
+@pytest.mark.parametrize("ones", [0.02, 0.5])
+def test_pairs_of_ones_are_counted_alike_where_they_are_rare(ones: float) -> None:
+    rng = np.random.default_rng(2)
+    codes = (rng.random((200, 60)) < ones).astype(np.uint8)
+    weights = rng.integers(0, 4, 200).astype(float)
+    assert (np.count_nonzero(codes) <= RARE * codes.size) == (ones < RARE)
+    expected = (codes * weights[:, None]).T @ codes.astype(float)
+    np.testing.assert_array_equal(pairs_of_ones(codes, weights), expected)
+
+
+def test_a_mixture_of_cutset_networks_gains_from_em() -> None:
+    rng = np.random.default_rng(5)
+    label = rng.random(3000) < 0.5
+    codes = (rng.random((3000, 10)) < np.where(label, 0.8, 0.2)[:, None]).astype(np.uint8)
+    domains = {f"c{i}": np.arange(2) for i in range(10)}
+    means = []
+    for n_components in (1, 2):
+        model = ECNet(n_bags=1, max_depth=0, n_components=n_components)
+        model.fit(table_of(codes), domains, seed=0)
+        means.append(model.score_samples(table_of(codes)).mean())
+    # Two independent clusters: a tree cannot be both, a mixture of two is.
+    assert means[1] > means[0] + 0.1
 
 
 def test_a_row_of_a_cutset_network_takes_one_path() -> None:
@@ -172,6 +196,7 @@ def test_bags_keep_the_best_number_on_validation() -> None:
         (SPNBT, {"alpha": -1.0}, "alpha"),
         (SPNBTB, {"n_bags": 0}, "n_bags"),
         (ECNet, {"feature_share": 0.0}, "feature_share"),
+        (ECNet, {"em_steps": 0}, "em_steps"),
         (TreeNetwork, {"kappa": 2.0}, "kappa"),
     ],
 )
