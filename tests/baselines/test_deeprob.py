@@ -10,8 +10,12 @@ from baselines.spn.nodes import TreeLeaf
 from baselines.spn.spn_btb import SPNBT
 from tests.benchmarks import benchmark
 
-structure = pytest.importorskip("deeprob.spn.structure", reason="deeprob-kit is not installed")
-learning = pytest.importorskip("deeprob.spn.learning", reason="deeprob-kit is not installed")
+structure = pytest.importorskip(
+    "deeprob.spn.structure", reason="deeprob-kit is not installed: make setup"
+)
+learning = pytest.importorskip(
+    "deeprob.spn.learning", reason="deeprob-kit is not installed: make setup"
+)
 
 
 def test_chow_liu_trees_agree() -> None:

@@ -26,12 +26,14 @@ DIFFERENCES = {
     "hard EM with a penalty on their number",
     "spn_bt": "SPN-BTB without bags",
     "spn_btb": "as published; the smoothing is chosen on the validation rows inside the fit",
-    "spgm": "as published with fewer edges and components where the publication has thousands",
+    "spgm": "as published with fewer edges and components where the publication has thousands; EM "
+    "starts from clusters of the rows and shrinks components towards the whole table",
     "mixture_trees": "starts from k-means and shrinks towards the trees of all rows; the original "
     "starts at random and smooths evenly",
     "tree_network": "greedy splits by Bayesian score as WinMine, whose program is not public; the "
     "number of splits is chosen on the validation rows",
-    "ecnet": "bags only, each cut choosing from a share of the columns; the original also boosts",
+    "ecnet": "averages of four mixtures of ten networks by EM; the original has the best of bags, "
+    "boosting and sequential EM",
 }
 QUOTED_ONLY = {
     "ID-SPN": "quoted only: arithmetic circuits inside LearnSPN's leaves, a rebuild takes "
