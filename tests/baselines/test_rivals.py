@@ -19,6 +19,8 @@ from baselines.spn.nodes import SPN, Product, Sum, TreeLeaf, children_first
 from baselines.spn.row_split import split_rows
 from baselines.spn.spn_btb import SPNBT, SPNBTB
 from baselines.trees.information import RARE, pair_information, pairs_of_ones
+from fspn.model.infer import log_probability
+from fspn.schema.events import CodeRange, Events
 from tests.baselines.data import additive_codes
 
 MODELS = [
@@ -117,6 +119,15 @@ def test_pairs_of_ones_are_counted_alike_where_they_are_rare(ones: float) -> Non
     assert (np.count_nonzero(codes) <= RARE * codes.size) == (ones < RARE)
     expected = (codes * weights[:, None]).T @ codes.astype(float)
     np.testing.assert_array_equal(pairs_of_ones(codes, weights), expected)
+
+
+def test_mixtures_of_cutset_networks_are_converted_as_they_score() -> None:
+    model = ECNet(n_bags=2, min_rows=50, max_depth=2, n_components=3)
+    fitted(model)
+    rows = all_states(model)[::197]
+    ranges = {i: CodeRange(column, column) for i, column in enumerate(rows.T)}
+    found = log_probability(model._nodes(), Events(len(rows), ranges))
+    np.testing.assert_allclose(found, model.score_samples(table_of(rows)), rtol=1e-10)
 
 
 def test_a_mixture_of_cutset_networks_gains_from_em() -> None:
