@@ -25,9 +25,9 @@ from fspn.model.cpt.backoff import BackoffTable
 from fspn.model.cpt.dense import dense_table
 from fspn.model.nodes import TableSplit, UniLeaf
 
-# A table of three columns of 100 values has 2^20 cells; all of a model's take 64 MB at most.
+# A table of three columns of 100 values has 2^20 cells; all of a model's take 128 MB at most.
 MAX_TABLE = 1 << 21
-MAX_DENSE = 1 << 23
+MAX_DENSE = 1 << 24
 
 # Where the last level's entries are fewer than one in SPARSER of so many cells, they are summed.
 MIN_SPARSE = 1 << 17

@@ -15,9 +15,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from fspn.learn.names import group_names
-from fspn.learn.network.counting import contingency, information
+from fspn.learn.names import group_names, sorted_names
+from fspn.learn.pair_information import pair_information
 from fspn.schema.binning import Counted, discrete_cells, label_cells, real_cells
+from fspn.schema.cells import Cells
 from fspn.schema.domain import Domain
 from fspn.schema.infer import MAX_VALUES
 from fspn.schema.scattered import ScatteredCells
@@ -26,11 +27,15 @@ from fspn.schema.variable import Variable
 MAX_BINS, MIN_BINS = 64, 8
 """The cells of a column of many values: at most by default, and the fewest that are tried."""
 
-FINE_VALUES = 255
-"""Up to so many values may have a cell each by default, where other columns tell them apart."""
+FINE_VALUES, MAX_FINE_VALUES = 1448, 1 << 13
+"""Up to so many values may have a cell each by default, where other columns tell them apart: any
+two such columns have a table that can be written out. More may, beside columns of few values."""
+MAX_FINE_CELLS = 1 << 19
+"""The cells of the table of a column of more than ``FINE_VALUES`` values and one that it tells."""
 
 PARTNERS = 3
 MAX_SCORED_ROWS = 100_000
+MAX_NAME_CELLS = 1024
 MAX_NAMES, ROWS_PER_NAME = 20_000, 5
 """A column of more names, or of fewer rows per name, is cut in order."""
 
@@ -62,9 +67,9 @@ def code_domain(
     if not all_cells or len(coded) < 2 or all(variable.cells is None for variable in coded):
         return Domain(tuple(coded))
     rows = np.arange(0, len(table), -(-len(table) // MAX_SCORED_ROWS))
-    fine = FINE_VALUES if max_bins is None else most
+    fine = MAX_FINE_VALUES if max_bins is None else most
     plain = [v if v.kind not in REALS and len(v.values) <= fine else None for v in domain]
-    n_names = min(2 * n_cells, most)
+    n_names = min(2 * n_cells, most), MAX_NAME_CELLS if max_bins is None else most
     return Domain(tuple(_best_cells(coded, plain, table.iloc[rows], n_cells, n_names)))
 
 
@@ -98,7 +103,7 @@ def _best_cells(
     plain: Sequence[Variable | None],
     table: pd.DataFrame,
     n_cells: int,
-    n_names: int,
+    n_names: tuple[int, int],
 ) -> list[Variable]:
     """For every column with cells the best of a few ways to make them.
 
@@ -107,7 +112,7 @@ def _best_cells(
         plain: Those that may have a cell per value, with such cells; None for the others.
         table: The rows to judge by.
         n_cells: The cells of a column that is cut in order, at most.
-        n_names: The groups of names, at most.
+        n_names: The groups of names, at most: by their profiles, and in order of them.
     """
     lines = [v.places(table[v.name]) for v in coded]
     finest = [cut if own is None else own for own, cut in zip(plain, coded, strict=True)]
@@ -140,7 +145,7 @@ def _others(
     line: np.ndarray,
     tables: list[tuple[np.ndarray, int]],
     n_cells: int,
-    n_names: int,
+    n_names: tuple[int, int],
 ) -> list[Variable]:
     """Fewer cells, and cells of names."""
     cells = variable.cells
@@ -150,27 +155,41 @@ def _others(
         if k >= MIN_BINS and variable.is_ordered:
             found.append(replace(variable, cells=cells.merged(k)))
     known = ~np.isnan(line)
-    is_named = cells.is_discrete and cells.step == 0 and n_names < len(cells.left) <= MAX_NAMES
+    is_named = cells.is_discrete and cells.step == 0 and n_names[0] < len(cells.left) <= MAX_NAMES
     if not is_named or known.sum() < ROWS_PER_NAME * len(cells.left):
         return found
-    name = cells.pieces(line[known])
-    group = group_names(name, cells.mass, [(own[known], size) for own, size in tables], n_names)
-    if group is None:
-        return found
+    name, told = cells.pieces(line[known]), [(own[known], size) for own, size in tables]
+    groups = [group_names(name, cells.mass, told, n_names[0])]
+    if n_names[0] < n_names[1] < len(cells.left):
+        groups.append(sorted_names(name, cells.mass, told, n_names[1]))
+    return [*found, *(_grouped(variable, cells, group) for group in groups if group is not None)]
+
+
+def _grouped(variable: Variable, cells: Cells, group: np.ndarray) -> Variable:
+    """The column with a cell for every group of its names."""
     if variable.is_ordered:
-        return [*found, replace(variable, cells=ScatteredCells.of(cells.left, cells.mass, group))]
+        return replace(variable, cells=ScatteredCells.of(cells.left, cells.mass, group))
     order = np.argsort(group, kind="stable")
     first = np.searchsorted(group[order], np.arange(int(group.max()) + 1))
     grouped = replace(cells, mass=cells.mass[order], first=first)
-    return [*found, replace(variable, values=variable.values[order], cells=grouped)]
+    return replace(variable, values=variable.values[order], cells=grouped)
 
 
 def _gains(own: np.ndarray, size: int, tables: list[tuple[np.ndarray, int]]) -> np.ndarray:
-    """The mutual information with each other column, less the price of the table."""
-    return np.array([penalised_information(own, size, other, d) for other, d in tables])
+    """The mutual information with each other column, less the price of the table.
+
+    Nothing for a table that a learner would not take up: one of too many cells.
+    """
+    most = np.inf if size <= FINE_VALUES else MAX_FINE_CELLS
+    return np.array(
+        [
+            penalised_information(own, size, *table) if size * table[1] <= most else 0.0
+            for table in tables
+        ]
+    )
 
 
 def penalised_information(own: np.ndarray, size: int, other: np.ndarray, d: int) -> float:
     """N I(C; Y) less half a logarithm of n per filled cell."""
-    counts = contingency(own, other, size, d)
-    return information(counts) - 0.5 * np.log(len(own)) * int((counts > 0).sum())
+    told = pair_information(own, other, size, d)
+    return told.nats - 0.5 * float(np.log(len(own))) * told.filled

@@ -73,6 +73,7 @@ def learn_model(
 def _may_shift(variable: Variable, n_rows: int) -> bool:
     """Whether smoothing may shift a marginal by more than half a row and TOLERANCE."""
     shifts = variable.cells is not None or variable.missing is not None
+    shifts |= variable.n_values > MAX_VALUES
     return shifts or PRIOR * variable.size > max(0.5, TOLERANCE * n_rows)
 
 

@@ -2,14 +2,17 @@ r"""Values that are names, grouped by what they tell about other columns.
 
 The profile of a name is the distributions of a few other columns given it. Names of similar
 profiles share a cell: k-means on the square roots of the profiles (Hellinger distance), weighted by
-rows.
+rows. Where there is room for a thousand cells the most frequent value of each of those columns says
+enough: names are sorted by them, and cut into cells of about equal rows.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from fspn.learn.network.counting import contingency, information
+from fspn.learn.network.counting import contingency
+from fspn.learn.pair_information import pair_information
+from fspn.schema.binning import cut
 
 STEPS = 12
 PARTNERS = 3
@@ -27,26 +30,60 @@ def group_names(
         tables: The codes and sizes of the other columns.
         n_cells: The number of groups, at most.
     """
-    found = [(_told(name, len(rows), own, size), own, size) for own, size in tables]
-    found = [part for part in found if part[0] > 0]
+    found = _partners(name, rows, tables)
     if not found:
         return None
-    found.sort(key=lambda part: -part[0])
-    total = sum(part[0] for part in found[:PARTNERS])
+    total = sum(part[0] for part in found)
     profiles, width = [], 0
-    for told, own, size in found[:PARTNERS]:
+    for told, own, size in found:
         if width + size <= MAX_PROFILE:
             width += size
             profiles.append(np.sqrt(told / total) * _profile(name, len(rows), own, size))
     return _k_means(np.concatenate(profiles, axis=1), rows, n_cells) if profiles else None
 
 
+def sorted_names(
+    name: np.ndarray, rows: np.ndarray, tables: list[tuple[np.ndarray, int]], n_cells: int
+) -> np.ndarray | None:
+    """Groups of names that are neighbours by the columns that they tell most about.
+
+    Arguments:
+        name: The name of every row.
+        rows: The rows of every name, for its weight.
+        tables: The codes and sizes of the other columns.
+        n_cells: The number of groups, at most.
+    """
+    found = _partners(name, rows, tables)
+    if not found:
+        return None
+    order = np.lexsort([_mode(name, len(rows), own, size) for _, own, size in reversed(found)])
+    group = np.empty(len(rows), dtype=np.int64)
+    starts = cut(rows[order], n_cells, float(rows.sum()) / n_cells)
+    group[order] = np.searchsorted(starts, np.arange(len(rows)), side="right") - 1
+    return group
+
+
+def _mode(name: np.ndarray, n: int, own: np.ndarray, size: int) -> np.ndarray:
+    """The most frequent code of a column given each name; 0 for a name without rows."""
+    keys, counts = np.unique(name.astype(np.int64) * size + own, return_counts=True)
+    order = np.argsort(counts, kind="stable")
+    mode = np.zeros(n, dtype=np.int64)
+    mode[keys[order] // size] = keys[order] % size
+    return mode
+
+
+def _partners(
+    name: np.ndarray, rows: np.ndarray, tables: list[tuple[np.ndarray, int]]
+) -> list[tuple[float, np.ndarray, int]]:
+    """The columns that names tell most about, with what they tell; the strongest first."""
+    found = [(_told(name, len(rows), own, size), own, size) for own, size in tables]
+    return sorted((part for part in found if part[0] > 0), key=lambda part: -part[0])[:PARTNERS]
+
+
 def _told(name: np.ndarray, n: int, own: np.ndarray, size: int) -> float:
     """The mutual information of names and a column, beyond what chance would give."""
-    counts = contingency(name, own, n, size)
-    columns = int(counts.any(axis=0).sum())
-    used = int(counts.any(axis=1).sum())
-    return information(counts) - 0.5 * used * (columns - 1)
+    told = pair_information(name, own, n, size)
+    return told.nats - 0.5 * told.first * (told.second - 1)
 
 
 def _profile(name: np.ndarray, n: int, own: np.ndarray, size: int) -> np.ndarray:

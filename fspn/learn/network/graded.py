@@ -25,6 +25,7 @@ from fspn.model.cpt.graded import GradedLaw
 from fspn.model.cpt.rows import row_keys
 
 MAX_CELLS = 400_000
+MAX_CODES = 256
 RIDGE = 1e-3
 STEPS = 30
 TOLERANCE = 1e-2
@@ -59,7 +60,8 @@ def may_be_graded(table: CodedTable, child: int, parents: tuple[int, ...]) -> bo
     """Whether the child is ordered and a law of these variables is small enough to write out."""
     if not parents or not table.is_ordered(child) or table.sizes[child] < 3:
         return False
-    return prod(table.sizes[v] for v in (*parents, child)) <= MAX_CELLS
+    sizes = [table.sizes[v] for v in (*parents, child)]
+    return max(sizes) <= MAX_CODES and prod(sizes) <= MAX_CELLS
 
 
 def dense_counts(table: CodedTable, child: int, parents: tuple[int, ...]) -> np.ndarray:

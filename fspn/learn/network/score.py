@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import lgamma, log
+from math import lgamma, log, prod
 
 import numpy as np
 from numba import njit
@@ -30,6 +30,9 @@ from fspn.learn.network.graded import dense_counts, fit_graded, may_be_graded
 from fspn.learn.network.laws import Laws
 
 SMALL = 8
+MANY_VALUES, MAX_TABLE = 256, 1 << 21
+"""A table of two and more parents, one of the columns with more values, has so many cells at most:
+none larger is written out."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,8 @@ class LocalScores:
     def _score(self, child: int, parents: tuple[int, ...]) -> float:
         if not parents:
             return self._marginal_scores[child]
+        if self._is_too_large(child, parents):
+            return -np.inf
         if len(parents) == 1 and self.laws.coefficients(child, parents) is None:
             return self._single(child, parents[0])
         first = max(parents, key=lambda p: self._single(child, p))
@@ -118,6 +123,11 @@ class LocalScores:
         if len(parents) > 1:
             score += self._table_gain(cells, child, first)
         return max(score, self.laws.score(cells, child, ordered))
+
+    def _is_too_large(self, child: int, parents: tuple[int, ...]) -> bool:
+        """Whether columns of many values make a table that no bound on the width lets pass."""
+        sizes = [self.table.sizes[v] for v in (child, *parents)]
+        return len(parents) > 1 and max(sizes) > MANY_VALUES and prod(sizes) > MAX_TABLE
 
     def _single(self, child: int, parent: int) -> float:
         """The score of the table of one parent."""

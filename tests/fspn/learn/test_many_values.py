@@ -27,6 +27,29 @@ def test_values_that_another_column_tells_apart_keep_their_cells_by_default() ->
     assert model.conditional({"a": 5}, {"c": 5}) == pytest.approx(np.mean(x == 5), rel=0.05)
 
 
+def test_what_a_column_of_thousands_of_values_fixes_is_known_by_default() -> None:
+    day = pd.date_range("2000-01-01", periods=3_000)
+    table = pd.DataFrame({"date": np.tile(day, 10)})
+    table["month"], table["day"] = table["date"].dt.month, table["date"].dt.day
+    model = FSPN().fit(table)
+    asked = {"date": pd.Timestamp("2004-05-17"), "month": 5, "day": 17}
+    assert model.probability(asked) == pytest.approx(1 / 3_000, rel=0.1)
+    assert model.probability({**asked, "day": 16}) < 0.1 / 3_000
+    ends = (pd.Timestamp("2004-05-01"), pd.Timestamp("2004-05-31"))
+    assert model.probability({"date": ends, "day": 17}) == pytest.approx(1 / 3_000, rel=0.1)
+
+
+def test_numbers_that_are_names_share_a_thousand_cells_beside_columns_of_many_values() -> None:
+    rng = np.random.default_rng(6)
+    route, minute = rng.integers(0, 100, 3_000), rng.integers(0, 300, 3_000)
+    name = rng.integers(0, 3_000, 100_000)
+    columns = {"flight": name + 1, "route": route[name], "minute": minute[name]}
+    model = FSPN().fit(pd.DataFrame(columns))
+    assert 128 < model.domain_[0].size <= 1_024
+    asked = {"flight": 41, "route": int(route[40]), "minute": int(minute[40])}
+    assert model.probability(asked) == pytest.approx(np.mean(name == 40), rel=0.9)
+
+
 def test_shuffled_values_depend_on_each_other() -> None:
     rng = np.random.default_rng(1)
     x = rng.integers(0, 400, 8_000)
