@@ -155,8 +155,8 @@ class Questions:
         if quick is None:
             return None
         values, single = quick
-        total = values[0] if single else values.sum()
-        return values, single, bool(total != total)
+        total = float(values[0] if single else values.sum())
+        return values, single, total != total
 
     def _columns(self) -> Columns:
         """The readers of the columns of questions; rebuilt when the domain changes."""

@@ -64,7 +64,7 @@ class QuestionList:
         self._readers, self._codes = columns.readers, columns.codes
         self._entries: list[float] = []
         self._weights: list[float] = [0.0]
-        self._weighted: set[int] = set()
+        self._weighted: tuple[int, ...] = ()
 
     @property
     def listed(self) -> list[float]:
@@ -77,8 +77,8 @@ class QuestionList:
         if type(asked) is not dict or type(given) is not dict:
             return False
         self._entries += (len(given), len(asked))
-        self._weighted.clear()
-        return self._add(given, True) and self._add(asked, False)
+        self._weighted = ()
+        return (not given or self._add(given, True)) and self._add(asked, False)
 
     def _add(self, question: dict[Hashable, Any], points: bool) -> bool:
         entries, codes_of = self._entries, self._codes
@@ -88,7 +88,8 @@ class QuestionList:
                 if known is not None:
                     code = known[1].get(wanted)
                     if code is not None:
-                        entries += (known[0], code)
+                        entries.append(known[0])
+                        entries.append(code)
                         continue
             if not self._add_range(name, wanted, points):
                 return False
@@ -107,7 +108,7 @@ class QuestionList:
             if reader.number in self._weighted:
                 # Weights of a cell cannot be intersected, ranges can.
                 return False
-            self._weighted.add(reader.number)
+            self._weighted += (reader.number,)
             place = len(self._weights)
             self._weights += weights
         self._entries += (-1 - reader.number, first, last, place)
