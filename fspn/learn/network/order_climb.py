@@ -40,15 +40,21 @@ def _flatten(sets: ScoredSets) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     start = [0]
     width = max(len(key) for scored in sets for key in scored)
     for scored in sets:
-        kept: dict[tuple[int, ...], None] = {}
-        for key in sorted(scored, key=lambda k: (-scored[k], k)):
-            if not any(part in kept for part in _subsets(key)):
-                kept[key] = None
+        kept = undominated(scored)
         rows += [key + (-1,) * (width - len(key)) for key in kept]
         values += [scored[key] for key in kept]
         start.append(len(rows))
     flat = np.array(rows, dtype=np.int64).reshape(len(rows), width)
     return flat, np.array(start), np.array(values)
+
+
+def undominated(scored: dict[tuple[int, ...], float]) -> list[tuple[int, ...]]:
+    """The sets of a variable, best first, without those that a subset beats."""
+    kept: dict[tuple[int, ...], None] = {}
+    for key in sorted(scored, key=lambda k: (-scored[k], k)):
+        if not any(part in kept for part in _subsets(key)):
+            kept[key] = None
+    return list(kept)
 
 
 def _subsets(key: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -8,7 +8,7 @@ edges stops at worse optima on the same scores.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from fspn.learn.network.graded_sets import Correlations
 from fspn.learn.network.order_climb import climb_from, search_orders
+from fspn.learn.network.reinsertion import RankedSets, reinsertions
 from fspn.learn.network.score import LocalScores
 from fspn.learn.network.width import ScoredSets, is_narrow, narrow_network
 from fspn.model.graph import Network, elimination_order, topological_order
@@ -26,10 +27,16 @@ SCREEN_ROWS = 20_000
 MAX_CANDIDATES = 64
 BEST_PAIRS = 8
 PAIR_CANDIDATES = 24
-GROWTHS = 3
+GROWTHS = 8
 GRADED_EXTRAS = 3
 BEST_SETS = 4
 LOOK_AHEAD = 6
+REINSERTIONS = 24
+"""Moves behind descendants, and tries of each within the width bound, at most."""
+DETOURS = 12
+"""Moves to equivalent structures from which others are tried, at most."""
+EQUAL = 0.01
+"""Nats by which the scores of equivalent structures may differ."""
 BOUND_GROWTH = 2.0
 """By how much the bound on the cost of a query grows from one search to the next."""
 
@@ -43,6 +50,7 @@ class Effort:
         pair_candidates: Among how many candidates of a variable all pairs are scored.
         rounds: How often a local optimum is shaken.
         everyone: Whether variables without pairwise dependence are tried as further parents.
+        seeds: How many of the best networks over orders propose sets of more parents.
         graduated: Whether a bound on the query cost is approached by searches at smaller bounds.
     """
 
@@ -50,11 +58,12 @@ class Effort:
     pair_candidates: int = PAIR_CANDIDATES
     rounds: int = 10
     everyone: bool = True
+    seeds: int = 5
     graduated: bool = True
 
 
 FULL = Effort()
-QUICK = Effort(restarts=5, pair_candidates=5, rounds=3, everyone=False, graduated=False)
+QUICK = Effort(restarts=5, pair_candidates=5, rounds=3, everyone=False, seeds=1, graduated=False)
 
 
 def learn_network(
@@ -123,12 +132,15 @@ def _learned(
         _add_pairs(search.sets, scores, effort, rng)
         search.run()
     for width in range(2, max_parents + 1):
-        _extend(search.sets, search.wide, scores, candidates, width)
+        for parents in search.wide:
+            _extend(search.sets, parents, scores, candidates, width)
         search.run()
         if effort.everyone:
             _grow(search, strength, width)
     if scores.graded_pays(search.best):
         _add_graded(search, candidates, max_parents)
+    if effort.everyone and len(sets) <= MAX_CANDIDATES:
+        search.finish()
     return search.best
 
 
@@ -157,27 +169,77 @@ class _Search:
     ) -> None:
         self.scores, self.max_cells, self.effort, self.rng = scores, max_cells, effort, rng
         self.sets, self.max_cost = sets, max_cost
-        self.wide: list[tuple[int, ...]] = [()] * len(sets)
-        self.best: list[tuple[int, ...]] = self.wide
+        self.best: list[tuple[int, ...]] = [()] * len(sets)
+        self.wide = [self.best]
 
     def run(self) -> None:
         """Search over orders without the bound, and within it where that is too wide."""
-        self.wide = search_orders(self.sets, self.effort.restarts, self.rng)[0]
-        found = self.wide
-        if not is_narrow(found, self.scores.table.sizes, self.max_cells, self.max_cost):
+        self.wide = search_orders(self.sets, self.effort.restarts, self.rng)[: self.effort.seeds]
+        found = self.wide[0]
+        if not self._fits(found):
             found = self.climb([found, self.best])
         if self._total(found) >= self._total(self.best):
             self.best = found
 
     def reorder(self) -> None:
         """Move variables of the best network through its order: several edges turn at once."""
+        for child, own in enumerate(self.best):
+            self.score(child, own)
         found = climb_from(self.sets, topological_order(self.best))
-        if self._total(found) <= self.total + 1e-9:
-            return
-        if not is_narrow(found, self.scores.table.sizes, self.max_cells, self.max_cost):
-            found = self.climb([found, self.best])
-        if self._total(found) > self.total:
-            self.best = found
+        if self._total(found) > self.total + 1e-9:
+            if not self._fits(found):
+                found = self.climb([found, self.best])
+            if self._total(found) > self.total:
+                self.best = found
+        for _ in range(REINSERTIONS):
+            if not self._reinsert():
+                break
+
+    def _reinsert(self) -> bool:
+        """Take the best move behind descendants that keeps to the bound, if there is one."""
+        return self._take(reinsertions(self.best, RankedSets(self.sets), EQUAL))
+
+    def detour(self, widen: Callable[[int, tuple[int, ...]], None] | None = None) -> bool:
+        """Take two such moves of which the first costs nothing and only the second gains.
+
+        Arguments:
+            widen: Scores the sets around one that a first move brought; None = as they are.
+        """
+        firsts = [
+            move
+            for move in reinsertions(self.best, RankedSets(self.sets), -EQUAL)
+            if move[0] <= EQUAL
+        ][:DETOURS]
+        for _, first in firsts:
+            for child, own in enumerate(first):
+                if own != self.best[child] and widen is not None:
+                    widen(child, own)
+        ranked = RankedSets(self.sets)
+        return self._take(
+            [
+                (gain + more, moved)
+                for gain, first in firsts
+                for more, moved in reinsertions(first, ranked, 2 * EQUAL)
+            ]
+        )
+
+    def finish(self) -> None:
+        """Moves among the sets that are scored already, until none helps."""
+        for _ in range(GROWTHS):
+            self.reorder()
+            if not self.detour():
+                break
+
+    def _take(self, moves: list[tuple[float, list[tuple[int, ...]]]]) -> bool:
+        """Go to the best network that keeps to the bound, and climb on; False if none does."""
+        for _, moved in sorted(moves, key=lambda move: -move[0])[:REINSERTIONS]:
+            if self._fits(moved):
+                self.best = self.climb([moved])
+                return True
+        return False
+
+    def _fits(self, parents: list[tuple[int, ...]]) -> bool:
+        return is_narrow(parents, self.scores.table.sizes, self.max_cells, self.max_cost)
 
     def climb(self, starts: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
         """The best network within the bound that is reached from some starts by single moves."""
@@ -269,8 +331,8 @@ def _extend(
         if len(chosen) != width - 1:
             continue
         for extra in candidates[child]:
-            if extra not in chosen:
-                wider = tuple(sorted((*chosen, extra)))
+            wider = tuple(sorted((*chosen, extra)))
+            if extra not in chosen and wider not in sets[child]:
                 sets[child][wider] = scores.score(child, wider)
 
 
@@ -289,20 +351,27 @@ def _grow(search: _Search, strength: np.ndarray, max_parents: int) -> None:
                 _widen(search, child, own, max_parents)
         search.best = search.climb([search.best])
         search.reorder()
-        if search.total <= before + 1e-9:
+        if search.total > before + 1e-9:
+            continue
+        if not search.detour(lambda child, own: _widen(search, child, own, max_parents)):
             break
 
 
 def _widen(search: _Search, child: int, own: tuple[int, ...], max_parents: int) -> None:
-    """Score the sets of one and two more parents."""
+    """Score the sets of one and two more parents, of one fewer, and with one exchanged."""
+    if not own:
+        return
     others = [v for v in range(len(search.sets)) if v != child and v not in own]
-    if len(own) < max_parents:
-        for extra in others:
-            search.score(child, (*own, extra))
+    fewer = [tuple(p for p in own if p != gone) for gone in own]
+    weakest = max(fewer, key=lambda rest: search.score(child, rest))
+    wider = own if len(own) < max_parents else weakest
+    best = sorted(others, key=lambda v: -search.score(child, (*wider, v)))[:LOOK_AHEAD]
     if len(own) + 2 <= max_parents:
-        best = sorted(others, key=lambda v: -search.score(child, (*own, v)))[:LOOK_AHEAD]
         for pair in combinations(best, 2):
             search.score(child, (*own, *pair))
+    for rest in fewer:
+        for extra in best:
+            search.score(child, (*rest, extra))
 
 
 def _add_graded(search: _Search, candidates: list[list[int]], max_parents: int) -> None:

@@ -5,11 +5,13 @@ dense table (BIC with :math:`(d-1) \prod d_i` parameters) refuses the right stru
 the table is a Dirichlet-multinomial around what fewer parents predict, so that a value costs
 something when it is first seen, and cells never seen cost nothing:
 
-.. math:: s(x \mid u) = s(x \mid u') + \sum_u \left[ \ln DM(n_u; \alpha B_{u'})
+.. math:: s(x \mid u) = s(x \mid u') + \max_\alpha \sum_u \left[ \ln DM(n_u; \alpha B_{u'})
           - \sum_x n_{xu} \ln B_{u'}(x) \right] - \lambda
 
-with :math:`u'` one parent fewer and :math:`B_{u'}` its smoothed rows. A parent that brings nothing
-has a gain of about 0 and is refused by the price :math:`\lambda`.
+with :math:`u'` one parent fewer, the weakest one left out, and :math:`B_{u'}` its smoothed rows. It
+is the evidence of the back-off table that will be fitted, or, where that is more, of one without
+levels between the first parent and all of them. A parent that brings nothing has a gain of about 0
+and is refused by the price :math:`\lambda`.
 
 A second family is scored beside the table, the integer-linear law
 (:class:`fspn.model.cpt.backoff.LinearLaw`), penalised by BIC. A third one, the graded law of
@@ -30,6 +32,10 @@ from fspn.learn.network.graded import dense_counts, fit_graded, may_be_graded
 from fspn.learn.network.laws import Laws
 
 SMALL = 8
+STRENGTHS = (2.0, 8.0, 32.0, 128.0)
+"""The strengths that a level of a table may have."""
+MAX_LEVEL_CELLS = 16_000_000
+"""Levels of more cells than that are passed over."""
 MANY_VALUES, MAX_TABLE = 256, 1 << 21
 """A table of two and more parents, one of the columns with more values, has so many cells at most:
 none larger is written out."""
@@ -55,17 +61,22 @@ class LocalScores:
 
     Arguments:
         table: The rows.
-        alpha: The strength of the Dirichlet rows.
+        strengths: The strengths of the Dirichlet rows to choose from, growing.
         price: What every parent must gain.
     """
 
-    def __init__(self, table: CodedTable, alpha: float = 2.0, price: float = 3.0):
+    def __init__(
+        self,
+        table: CodedTable,
+        strengths: Sequence[float] = STRENGTHS,
+        price: float = 3.0,
+    ):
         self.table = table
-        self.alpha = alpha
+        self.strengths = np.array(strengths, dtype=np.float64)
         self.price = price
         self._cache: dict[tuple[int, tuple[int, ...]], float] = {}
-        self._singles: dict[tuple[int, int], float] = {}
-        self._binary_singles: dict[int, list[float]] = {}
+        self._singles: dict[tuple[int, int], _Level] = {}
+        self._binary_singles: dict[int, list[_Level]] = {}
         self._room = np.zeros(0, dtype=np.int64)
         self._graded: dict[tuple[int, tuple[int, ...]], float] = {}
         self.with_graded = False
@@ -115,13 +126,13 @@ class LocalScores:
         if self._is_too_large(child, parents):
             return -np.inf
         if len(parents) == 1 and self.laws.coefficients(child, parents) is None:
-            return self._single(child, parents[0])
-        first = max(parents, key=lambda p: self._single(child, p))
-        ordered = (*(p for p in parents if p != first), first)
+            return self._single(child, parents[0]).score
+        first, *others = sorted(parents, key=lambda p: -self._single(child, p).score)
+        ordered = (*others, first)
         cells = self.counts.cells(child, ordered)
-        score = self._single(child, first)
-        if len(parents) > 1:
-            score += self._table_gain(cells, child, first)
+        score = self._single(child, first).score
+        if others:
+            score += self._further_levels(cells, child, first, others)
         return max(score, self.laws.score(cells, child, ordered))
 
     def _is_too_large(self, child: int, parents: tuple[int, ...]) -> bool:
@@ -129,73 +140,147 @@ class LocalScores:
         sizes = [self.table.sizes[v] for v in (child, *parents)]
         return len(parents) > 1 and max(sizes) > MANY_VALUES and prod(sizes) > MAX_TABLE
 
-    def _single(self, child: int, parent: int) -> float:
-        """The score of the table of one parent."""
+    def _single(self, child: int, parent: int) -> _Level:
+        """The table of one parent."""
         if self.counts.ones_together is not None:
             return self._binary_row(child, self.counts.ones_together)[parent]
         if (child, parent) not in self._singles:
             cells = self.counts.cells(child, (parent,))
-            gain = self._gain(cells, self._marginal[child][cells.codes])
-            self._singles[child, parent] = self._marginal_scores[child] + gain
+            base = self._marginal[child][cells.codes]
+            gain, strength = self._gain(cells.rows, cells.n_rows, cells.counts, base)
+            self._singles[child, parent] = _Level(self._marginal_scores[child] + gain, strength)
         return self._singles[child, parent]
 
-    def _binary_row(self, child: int, ones_together: np.ndarray) -> list[float]:
-        """The scores of all parents at once, where all variables have two values."""
+    def _binary_row(self, child: int, ones_together: np.ndarray) -> list[_Level]:
+        """The tables of all single parents at once, where all variables have two values."""
         if child not in self._binary_singles:
             gains = _binary_gains(
-                child, ones_together, self.table.n_rows, self._marginal[child], self.alpha
+                child, ones_together, self.table.n_rows, self._marginal[child], self.strengths
             )
-            self._binary_singles[child] = (self._marginal_scores[child] + gains).tolist()
+            own = self._marginal_scores[child]
+            self._binary_singles[child] = [_Level(own + g, a) for g, a in gains.T.tolist()]
         return self._binary_singles[child]
 
-    def _table_gain(self, cells: ParentCells, child: int, first: int) -> float:
-        """What further parents gain over the rows of the first, which is the cells' last one."""
-        table = self.counts.pair(first, child)
-        if table is not None:
-            base = _single_parent_rows(
-                cells.rows, cells.codes, table, self.counts.single[first], self._marginal[child],
-                self.alpha,
-            )  # fmt: skip
-        else:
-            base = self._sparse_rows(cells, child, first)
-        return self._gain(cells, base)
+    def _further_levels(
+        self, cells: ParentCells, child: int, first: int, others: Sequence[int]
+    ) -> float:
+        """What further parents gain over the rows of the first, which is the cells' last one.
 
-    def _gain(self, cells: ParentCells, base: np.ndarray) -> float:
-        rows, n_rows = cells.rows, cells.n_rows
+        The levels between one parent and all count only where they bring something.
+        """
+        base = self._first_level(cells, child, first)
+        at_once = self._gain(cells.rows, cells.n_rows, cells.counts, base)[0]
+        if len(others) == 1:
+            return at_once
+        before, key = np.divmod(cells.rows, self.table.sizes[first])
+        size, n_keys, total = self.table.sizes[child], self.table.sizes[first], 0.0
+        for parent in others[:-1]:
+            n_keys *= self.table.sizes[parent]
+            if n_keys * size > MAX_LEVEL_CELLS:
+                break
+            key = key * self.table.sizes[parent] + self._codes_of(cells, parent)[before]
+            room = self._room_for(n_keys * size)
+            place, rows, counts, below = _merged(key, cells.codes, size, cells.counts, base, room)
+            gain, strength = self._gain(rows, n_keys, counts, below)
+            total += gain
+            totals = _totals(rows, counts, self._room_for(n_keys))
+            base = ((counts + strength * below) / (totals + strength))[place]
+        by_levels = total + self._gain(cells.rows, cells.n_rows, cells.counts, base)[0]
+        return max(at_once, by_levels)
+
+    def _codes_of(self, cells: ParentCells, parent: int) -> np.ndarray:
+        """The code of one of several further parents for every rank of them."""
+        assert cells.ranks is not None
+        return _codes_by_rank(cells.ranks, self.table.codes[parent])
+
+    def _first_level(self, cells: ParentCells, child: int, first: int) -> np.ndarray:
+        """The smoothed rows of the first parent at some cells."""
+        strength = self._single(child, first).strength
+        table = self.counts.pair(first, child)
+        if table is None:
+            return self._sparse_rows(cells, child, first, strength)
+        return _single_parent_rows(
+            cells.rows, cells.codes, table, self.counts.single[first], self._marginal[child],
+            strength,
+        )  # fmt: skip
+
+    def _gain(
+        self, rows: np.ndarray, n_rows: int, counts: np.ndarray, base: np.ndarray
+    ) -> tuple[float, float]:
+        """The gain of a level over the one below it, and the strength of most gain."""
         if n_rows > MAX_PAIR_CELLS:
             found, rows = np.unique(rows, return_inverse=True)
             n_rows = len(found)
-        if n_rows > len(self._room):
-            self._room = np.zeros(n_rows, dtype=np.int64)
-        return float(_gain(rows, cells.counts, base, self._room, self.alpha))
+        return _best_gain(rows, counts, base, self._room_for(n_rows), self.strengths)
 
-    def _sparse_rows(self, cells: ParentCells, child: int, first: int) -> np.ndarray:
+    def _room_for(self, n: int) -> np.ndarray:
+        """Zeros, at least so many; whoever writes into them clears them."""
+        if n > len(self._room):
+            self._room = np.zeros(n, dtype=np.int64)
+        return self._room
+
+    def _sparse_rows(
+        self, cells: ParentCells, child: int, first: int, strength: float
+    ) -> np.ndarray:
         """What the kernel of dense tables computes, looked up by key."""
         size, n_first = self.table.sizes[child], self.table.sizes[first]
         below = self.counts.count((first, child)).ordered()
         at = cells.rows % n_first
         found = below.counts[np.searchsorted(below.keys, at * size + cells.codes)]
-        weight = self.counts.single[first][at] + self.alpha
-        return np.asarray((found + self.alpha * self._marginal[child][cells.codes]) / weight)
+        weight = self.counts.single[first][at] + strength
+        return np.asarray((found + strength * self._marginal[child][cells.codes]) / weight)
+
+
+@dataclass(frozen=True)
+class _Level:
+    """The score of a table of one parent, and the strength of its rows."""
+
+    score: float
+    strength: float
 
 
 @njit(cache=True, nogil=True)
-def _gain(
-    rows: np.ndarray, counts: np.ndarray, base: np.ndarray, totals: np.ndarray, alpha: float
-) -> float:
-    """The Dirichlet-multinomial gain of rows over the rows below them.
+def _best_gain(
+    rows: np.ndarray,
+    counts: np.ndarray,
+    base: np.ndarray,
+    totals: np.ndarray,
+    strengths: np.ndarray,
+) -> tuple[float, float]:
+    """The Dirichlet-multinomial gain of rows over the rows below them, and its strength.
+
+    The gain has one maximum over the strength as a rule, so the first that does not gain ends it.
 
     Arguments:
         rows: The row of every filled cell.
         counts: Its count.
         base: The probability that the row below gives it.
         totals: Scratch space for the total of every row; zero before and after.
-        alpha: The strength of the rows.
+        strengths: The strengths to choose from, growing.
     """
+    for i in range(len(counts)):
+        totals[rows[i]] += counts[i]
+    sums, n = np.empty(len(counts), dtype=np.int64), 0
+    for i in range(len(counts)):
+        if totals[rows[i]] > 0:
+            sums[n] = totals[rows[i]]
+            totals[rows[i]] = 0
+            n += 1
+    best, chosen = _gain(counts, base, sums[:n], strengths[0]), strengths[0]
+    for strength in strengths[1:]:
+        gain = _gain(counts, base, sums[:n], strength)
+        if gain <= best:
+            break
+        best, chosen = gain, strength
+    return best, chosen
+
+
+@njit(cache=True, nogil=True)
+def _gain(counts: np.ndarray, base: np.ndarray, sums: np.ndarray, alpha: float) -> float:
+    """The gain at one strength; ``sums`` are the totals of the rows."""
     gain, product = 0.0, 1.0
     for i in range(len(counts)):
         c = counts[i]
-        totals[rows[i]] += c
         if c == 1:
             gain += log(alpha)
         elif c <= SMALL:
@@ -209,32 +294,88 @@ def _gain(
             gain += lgamma(c + a) - lgamma(a) - c * log(base[i])
     gain += log(product)
     nothing = lgamma(alpha)
-    for i in range(len(counts)):
-        n = totals[rows[i]]
-        if n > 0:
-            gain -= lgamma(n + alpha) - nothing
-            totals[rows[i]] = 0
+    for n in sums:
+        gain -= lgamma(n + alpha) - nothing
     return gain
 
 
 @njit(cache=True, nogil=True)
+def _merged(
+    keys: np.ndarray,
+    codes: np.ndarray,
+    size: int,
+    counts: np.ndarray,
+    base: np.ndarray,
+    room: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The cells of a level of fewer parents.
+
+    Returns where each cell went, and the row, count and probability from below of every new one.
+
+    Arguments:
+        keys: The row of every cell at the new level.
+        codes: The child's code.
+        size: How many codes it has.
+        counts: The rows of data in a cell.
+        base: What lies below the new level.
+        room: Zeros, and zeros again afterwards.
+    """
+    place, n = np.empty(len(keys), dtype=np.int64), 0
+    rows, merged = np.empty(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=np.int64)
+    below = np.empty(len(keys))
+    for i in range(len(keys)):
+        cell = keys[i] * size + codes[i]
+        if room[cell] == 0:
+            rows[n], below[n] = keys[i], base[i]
+            n += 1
+            room[cell] = n
+        place[i] = room[cell] - 1
+        merged[place[i]] += counts[i]
+    for i in range(len(keys)):
+        room[keys[i] * size + codes[i]] = 0
+    return place, rows[:n], merged[:n], below[:n]
+
+
+@njit(cache=True, nogil=True)
+def _codes_by_rank(ranks: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The code of the rows of every rank; all rows of a rank have the same."""
+    found = np.zeros(ranks.max() + 1, dtype=np.int64)
+    for row in range(len(ranks)):
+        found[ranks[row]] = codes[row]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _totals(rows: np.ndarray, counts: np.ndarray, room: np.ndarray) -> np.ndarray:
+    """The total of every cell's row."""
+    for i in range(len(rows)):
+        room[rows[i]] += counts[i]
+    found = np.empty(len(rows), dtype=np.int64)
+    for i in range(len(rows)):
+        found[i] = room[rows[i]]
+    for i in range(len(rows)):
+        room[rows[i]] = 0
+    return found
+
+
+@njit(cache=True, nogil=True)
 def _binary_gains(
-    child: int, ones_together: np.ndarray, n: int, marginal: np.ndarray, alpha: float
+    child: int, ones_together: np.ndarray, n: int, marginal: np.ndarray, strengths: np.ndarray
 ) -> np.ndarray:
-    """The gain of every variable as the child's only parent, all of them of two values.
+    """Gain and strength of every variable as the child's only parent, all of two values.
 
     Arguments:
         child: The child.
         ones_together: In how many rows two variables are both 1.
         n: The number of rows.
         marginal: The child's own probabilities.
-        alpha: The strength of the rows.
+        strengths: The strengths of the rows to choose from.
     """
-    gains = np.empty(len(ones_together))
+    gains = np.empty((2, len(ones_together)))
     rows, counts = np.empty(4, dtype=np.int64), np.empty(4, dtype=np.int64)
     base, totals = np.empty(4), np.zeros(2, dtype=np.int64)
     table = np.empty((2, 2), dtype=np.int64)
-    for parent in range(len(gains)):
+    for parent in range(len(ones_together)):
         both = ones_together[child, parent]
         table[1, 1] = both
         table[1, 0] = ones_together[parent, parent] - both
@@ -246,7 +387,9 @@ def _binary_gains(
                 if table[u, x] > 0:
                     rows[filled], counts[filled], base[filled] = u, table[u, x], marginal[x]
                     filled += 1
-        gains[parent] = _gain(rows[:filled], counts[:filled], base[:filled], totals, alpha)
+        gains[0, parent], gains[1, parent] = _best_gain(
+            rows[:filled], counts[:filled], base[:filled], totals, strengths
+        )
     return gains
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from fspn.learn.network import cell_counts as cells
 from fspn.learn.network.cell_counts import CodedTable, TableCounts
-from fspn.learn.network.score import LocalScores
+from fspn.learn.network.score import STRENGTHS, LocalScores
 
 ALPHA = 2.0
 
@@ -26,63 +26,89 @@ def table_of(n: int = 400, seed: int = 0, *, numbers: bool = False) -> CodedTabl
     return CodedTable(codes, sizes, [np.arange(s) if numbers else None for s in sizes])
 
 
-def dirichlet_score(table: CodedTable, child: int, parents: tuple[int, ...]) -> float:
-    """Dirichlet-multinomial rows around the rows of the best single parent."""
-    codes = [column.tolist() for column in table.codes]
-    x = codes[child]
-    n = len(x)
-    held = Counter(x)
-    size = table.sizes[child]
-    base = {v: (held[v] + 0.5) / (n + 0.5 * size) for v in range(size)}
-    marginal = sum(log(base[v]) for v in x)
-    if not parents:
-        return marginal
+Rows = dict[tuple[int, ...], dict[int, float]]
 
-    def gain(keys: list[tuple[int, ...]], below: dict[tuple[int, ...], dict[int, float]]) -> float:
+
+class Evidence:
+    """Dirichlet-multinomial rows around those of fewer parents, written out row by row."""
+
+    def __init__(self, table: CodedTable, child: int, strengths: tuple[float, ...]):
+        self.codes = [column.tolist() for column in table.codes]
+        self.x, self.size, self.strengths = self.codes[child], table.sizes[child], strengths
+        held, n = Counter(self.x), len(self.x)
+        self.base = {v: (held[v] + 0.5) / (n + 0.5 * self.size) for v in range(self.size)}
+        self.marginal = sum(log(self.base[v]) for v in self.x)
+
+    def level(self, parents: tuple[int, ...], below: Rows, n_below: int) -> tuple[float, Rows]:
+        """The gain at the best strength over rows of the first so many parents, and the rows."""
         rows: dict[tuple[int, ...], Counter[int]] = defaultdict(Counter)
-        for key, value in zip(keys, x, strict=True):
-            rows[key][value] += 1
-        total = 0.0
-        for key, row in rows.items():
-            total += lgamma(ALPHA) - lgamma(sum(row.values()) + ALPHA)
-            for value, count in row.items():
-                a = ALPHA * below[key][value]
-                total += lgamma(count + a) - lgamma(a) - count * log(below[key][value])
-        return total
+        for *key, value in zip(*(self.codes[p] for p in parents), self.x, strict=True):
+            rows[tuple(key)][value] += 1
 
-    def single(parent: int) -> float:
-        keys = [(u,) for u in codes[parent]]
-        return marginal + gain(keys, dict.fromkeys(keys, base))
+        def gain(strength: float) -> float:
+            total = 0.0
+            for key, row in rows.items():
+                total += lgamma(strength) - lgamma(sum(row.values()) + strength)
+                for value, count in row.items():
+                    b = below[key[:n_below]][value]
+                    a = strength * b
+                    total += lgamma(count + a) - lgamma(a) - count * log(b)
+            return total
 
-    first = max(sorted(parents), key=single)
-    if len(parents) == 1:
-        return single(first)
-    seen: dict[int, Counter[int]] = defaultdict(Counter)
-    for u, value in zip(codes[first], x, strict=True):
-        seen[u][value] += 1
-    smooth = {
-        u: {v: (row[v] + ALPHA * base[v]) / (sum(row.values()) + ALPHA) for v in range(size)}
-        for u, row in seen.items()
-    }
-    keys = list(zip(*(codes[p] for p in parents), strict=True))
-    below = {key: smooth[u] for key, u in zip(keys, codes[first], strict=True)}
-    return single(first) + gain(keys, below)
+        best = max(self.strengths, key=gain)
+        smoothed = {
+            key: {
+                v: (row[v] + best * below[key[:n_below]][v]) / (sum(row.values()) + best)
+                for v in range(self.size)
+            }
+            for key, row in rows.items()
+        }
+        return gain(best), smoothed
+
+    def score(self, parents: tuple[int, ...]) -> float:
+        if not parents:
+            return self.marginal
+        singles = {p: self.level((p,), {(): self.base}, 0) for p in parents}
+        ordered = tuple(sorted(parents, key=lambda p: -singles[p][0]))
+        first, rows = singles[ordered[0]]
+        if len(parents) == 1:
+            return self.marginal + first
+        at_once = self.level(ordered, rows, 1)[0]
+        by_levels = 0.0
+        for n in range(2, len(parents) + 1):
+            gain, rows = self.level(ordered[:n], rows, n - 1)
+            by_levels += gain
+        return self.marginal + first + max(at_once, by_levels)
 
 
-SETS = [(3, ()), (3, (0,)), (3, (0, 1)), (3, (1, 2)), (4, (0, 1, 2)), (0, (3, 4)), (3, (0, 1, 2))]
+SETS = [
+    (0, (1, 2, 3, 4)),
+    (3, ()),
+    (3, (0,)),
+    (3, (0, 1)),
+    (3, (1, 2)),
+    (4, (0, 1, 2)),
+    (0, (3, 4)),
+    (3, (0, 1, 2)),
+]
 
 
 @pytest.mark.parametrize(("child", "parents"), SETS)
 @pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("strengths", [(ALPHA,), STRENGTHS])
 def test_tables(
-    child: int, parents: tuple[int, ...], dense: bool, monkeypatch: pytest.MonkeyPatch
+    child: int,
+    parents: tuple[int, ...],
+    dense: bool,
+    strengths: tuple[float, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if not dense:
         monkeypatch.setattr(cells, "MAX_PAIR_CELLS", 1)
         monkeypatch.setattr("fspn.learn.network.score.MAX_PAIR_CELLS", 1)
     table = table_of()
-    found = LocalScores(table, ALPHA, price=1.5).score(child, parents)
-    expected = dirichlet_score(table, child, parents) - 1.5 * len(parents)
+    found = LocalScores(table, strengths, price=1.5).score(child, parents)
+    expected = Evidence(table, child, strengths).score(parents) - 1.5 * len(parents)
     assert found == pytest.approx(expected, rel=1e-10)
 
 
