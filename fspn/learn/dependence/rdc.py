@@ -18,6 +18,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from fspn.learn.dependence.base import Bits, Column, Oracle, pairwise, phi_matrix
+from fspn.learn.dependence.canonical import Coded, Sines, Whitened, correlations
 from fspn.learn.dependence.corrected import Corrected, pool
 from fspn.learn.network.counting import code_counts, contingency
 
@@ -47,11 +48,10 @@ class RDC:
     seed: int = 0
 
     def matrix(self, first: Sequence[Column], second: Sequence[Column]) -> np.ndarray:
+        if all(column.size and len(column.values) for column in [*first, *second]):
+            return self._of_codes(first, second)
         same = second is first
-        binary_first, binary_second = (np.array([c.size == 2 for c in s]) for s in (first, second))
-        known = np.zeros((len(first), len(second)))
-        known[np.ix_(binary_first, binary_second)] = _binary_matrix(first, None if same else second)
-        done = np.outer(binary_first, binary_second)
+        known, done = _binary_pairs(first, second)
         left = self._whitened(first, 0, np.asarray(~done.all(axis=1)))
         right = self._whitened(second, 1, np.asarray(~done.all(axis=0)))
 
@@ -65,6 +65,36 @@ class RDC:
             return np.minimum(largest.reshape(len(pairs), -1).max(axis=1), 1.0)
 
         return pairwise(known.shape, measure, done, known, same)
+
+    def _of_codes(self, first: Sequence[Column], second: Sequence[Column]) -> np.ndarray:
+        """The coefficients of coded columns: a row of pairs at a time, without a pass in Python."""
+        known, done = _binary_pairs(first, second)
+        if done.all():
+            return known
+        ours = _coded(first)
+        if second is not first:
+            left, right = self._features_of(first, ours, 0), None
+            others = _coded(second)
+            found = _correlations(ours, left, others, self._features_of(second, others, 1))
+        else:
+            left, right = (self._features_of(first, ours, side) for side in (0, 1))
+            found = np.maximum(
+                _correlations(ours, left, ours, right, True),
+                _correlations(ours, right, ours, left, True),
+            )
+            found += np.triu(found, 1).T
+        return np.where(done, known, found)
+
+    def _features_of(self, columns: Sequence[Column], coded: Coded, side: int) -> Whitened:
+        """The whitened features of coded columns."""
+        sines = self._sines(side)
+        if sines is not None and all(column.ordered for column in columns):
+            return coded.whitened(sines)
+        return coded.own(self._whitened(columns, side, np.ones(len(columns), dtype=bool)))
+
+    def _sines(self, side: int) -> Sines | None:
+        """The features of ordered columns."""
+        return _sines(self.seed, side, self.k, self.s)
 
     def _whitened(self, columns: Sequence[Column], side: int, used: np.ndarray) -> list[np.ndarray]:
         """The whitened features of the columns that are to be measured against any other."""
@@ -101,6 +131,51 @@ def _projection(seed: int, side: int, n_inputs: int, k: int) -> np.ndarray:
     weights = np.random.default_rng([seed, side]).normal(size=(n_inputs, k))
     weights.flags.writeable = False
     return weights
+
+
+@lru_cache(maxsize=64)
+def _sines(seed: int, side: int, k: int, s: float) -> Sines | None:
+    return Sines.of(*(s / 2 * _projection(seed, side, 2, k)))
+
+
+def _coded(columns: Sequence[Column]) -> Coded:
+    return Coded.of([column.values for column in columns], [column.size for column in columns])
+
+
+def _correlations(
+    first: Coded, left: Whitened, second: Coded, right: Whitened, triangle: bool = False
+) -> np.ndarray:
+    """The canonical correlations of all pairs, or of those with i <= j."""
+    return np.array(
+        [
+            correlations(
+                codes,
+                left.features[begin:end, :count],
+                second.codes,
+                second.starts,
+                right.features,
+                right.counts,
+                i if triangle else 0,
+            )
+            for i, (codes, begin, end, count) in enumerate(
+                zip(first.codes, first.starts, first.starts[1:], left.counts, strict=False)
+            )
+        ]
+    )
+
+
+def _binary_pairs(
+    first: Sequence[Column], second: Sequence[Column]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The coefficients of the pairs of binary columns, and which pairs these are."""
+    known = np.zeros((len(first), len(second)))
+    rows, columns = ([i for i, c in enumerate(side) if c.size == 2] for side in (first, second))
+    done = np.zeros(known.shape, dtype=bool)
+    if rows and columns:
+        at = np.ix_(rows, columns)
+        known[at] = _binary_matrix(first, None if second is first else second)
+        done[at] = True
+    return known, done
 
 
 def _binary_matrix(first: Sequence[Column], second: Sequence[Column] | None) -> np.ndarray:

@@ -103,6 +103,28 @@ class TestRDC:
         monkeypatch.setattr(dependence, "MAX_TABLE_CELLS", 0)
         np.testing.assert_allclose(RDC().matrix(table, table), expected, atol=1e-9)
 
+    @pytest.mark.parametrize("n", [2, 12, 60, 3000])
+    @pytest.mark.parametrize("ordered", [True, False])
+    @pytest.mark.parametrize("s", [1 / 6, 40.0])
+    def test_coded_columns_alone_are_measured_as_beside_reals(
+        self, n: int, ordered: bool, s: float
+    ) -> None:
+        """Few rows or many, few polynomials or too many: a row of pairs at once, or one by one."""
+        rng = np.random.default_rng(n)
+        a = rng.integers(0, 30, n)
+        noisy = (a + rng.integers(0, 4, n)) % 30
+        coded = [Column(a, 30), Column(noisy, 30, ordered), Column(a // 15, 2), Column(a // 7, 5)]
+        real = Column(rng.normal(size=n), 0)
+        both = [*coded, real]
+        np.testing.assert_allclose(
+            RDC(s=s).matrix(coded, coded), RDC(s=s).matrix(both, both)[:4, :4], atol=1e-6
+        )
+        np.testing.assert_allclose(
+            RDC(s=s).matrix(coded[:1], coded[1:]),
+            RDC(s=s).matrix(coded[:1], [*coded[1:], real])[:, :3],
+            atol=1e-6,
+        )
+
     def test_a_variable_and_itself(self) -> None:
         table = columns(400)
         assert np.diag(RDC().matrix(table, table)) == pytest.approx(1.0, abs=1e-6)
