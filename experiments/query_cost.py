@@ -4,7 +4,9 @@ Proposition 2 says near linear. The recipe is learned where it has factorize nod
 threshold grid and at three sizes of slices; the time of every query of the workload is measured,
 and the exponent b of t = a n^b is fitted over the models that have factorize nodes. Each cell is a
 row of its own for the report; a second start goes on behind the rows that are there. Cells come in
-a drawn order, so that a run that ends early has small and large models of all datasets.
+a drawn order, so that a run that ends early has small and large models of all datasets. The run's
+time limit also ends the cell that it falls into; a cell that alone takes longer than its own limit
+is left out and named, without a row.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import argparse
 import json
 import platform
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
@@ -23,7 +25,7 @@ from typing import cast
 import numpy as np
 import yaml
 
-from baselines.base import DensityModel
+from baselines.base import DensityModel, FitTimeout
 from experiments.datasets import load
 from experiments.measures.timing import TimingConfig, measure
 from experiments.records.fingerprint import code_version, commit
@@ -31,6 +33,7 @@ from experiments.records.rows import ResultRow, Store
 from experiments.report.figures.scaling import fit_power
 from experiments.study.job import machine_name
 from experiments.study.plan import conf_dir
+from experiments.study.trial import time_limit
 from experiments.types import Dataset
 from fspn import FSPN
 
@@ -112,10 +115,19 @@ def measured(cell: Cell, data: Dataset, timing: TimingConfig) -> Cost:
     return Cost(cell, census.n_nodes, census.n_factorize, found.single_ms, slowest)
 
 
+Seconds = Callable[[], float]
+"""How long the next cell may take; nothing is left where it is not above 0."""
+
+
 def costs(
-    wanted: Sequence[Cell], n_rows: int, cache: Path, timing: TimingConfig, store: Store
-) -> Iterator[Cost]:
-    """Cell by cell, from its row where there is one."""
+    wanted: Sequence[Cell],
+    n_rows: int,
+    cache: Path,
+    timing: TimingConfig,
+    store: Store,
+    seconds: Seconds = lambda: np.inf,
+) -> Iterator[Cost | Cell]:
+    """Cell by cell, from its row where there is one; the cell itself where it took too long."""
     data: dict[str, Dataset] = {}
     for cell in wanted:
         fingerprint = f"{EXPERIMENT}-{code_version(TARGET)}-{_slug(cell)}-{n_rows}"
@@ -127,7 +139,15 @@ def costs(
             file = conf_dir() / "dataset" / f"{cell.dataset}.yaml"
             settings = {**yaml.safe_load(file.read_text("utf-8")), "train_rows": n_rows}
             data[cell.dataset] = load(settings, 0, cache)
-        cost = measured(cell, data[cell.dataset], timing)
+        limit = seconds()
+        if limit <= 0:
+            return
+        try:
+            with time_limit(limit if np.isfinite(limit) else None):
+                cost = measured(cell, data[cell.dataset], timing)
+        except FitTimeout:
+            yield cell
+            continue
         store.write(_row(fingerprint, cost))
         yield cost
 
@@ -166,8 +186,14 @@ def _cost(cell: Cell, row: ResultRow) -> Cost:
     return Cost(cell, int(row.n_nodes), int(row.n_factorize), row.latency_single_ms, slowest)
 
 
-def summary(found: Sequence[Cost]) -> Iterator[str]:
+def summary(found: Sequence[Cost], too_long: Sequence[Cell] = ()) -> Iterator[str]:
     """The exponent with its interval, and the slowest cell, beside what is demanded."""
+    if too_long:
+        named = ", ".join(str(cell) for cell in too_long)
+        yield f"{len(too_long)} cells took too long and are left out: {named}"
+    if not found:
+        yield "no cell was measured: give it more time (--minutes, --seconds)"
+        return
     used = [cost for cost in found if cost.counts]
     fit = fit_power(
         np.array([cost.n_nodes for cost in used]), np.array([cost.mean_ms for cost in used]), ""
@@ -190,28 +216,42 @@ def summary(found: Sequence[Cost]) -> Iterator[str]:
 
 def main() -> None:
     """Print a line per cell, then the summary."""
+    options = _options()
+    timing = TimingConfig(repeats=options.repeats, budget_seconds=1.5)
+    store = Store.of(options.results, EXPERIMENT)
+    found: list[Cost] = []
+    too_long: list[Cell] = []
+    wanted, started = cells(options.datasets, options.slices), time.monotonic()
+    end = started + 60 * options.minutes
+
+    def seconds() -> float:
+        return float(min(options.seconds, end - time.monotonic()))
+
+    for cost in costs(wanted, options.rows, options.cache, timing, store, seconds):
+        if isinstance(cost, Cost):
+            found.append(cost)
+        elif time.monotonic() < end:
+            too_long.append(cost)
+        n_done = len(found) + len(too_long)
+        minutes = (time.monotonic() - started) / 60
+        left = min(minutes / max(n_done, 1) * (len(wanted) - n_done), options.minutes - minutes)
+        what = cost if isinstance(cost, Cost) else f"{cost}: ended at its time limit"
+        print(f"{n_done}/{len(wanted)}, {max(left, 0.0):.1f} min left: {what}", flush=True)
+    for line in summary(found, too_long):
+        print(line)
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.query_cost")
     parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=list(FACTORIZED))
     parser.add_argument("--slices", nargs="+", type=int, default=list(SLICES))
     parser.add_argument("--rows", type=int, default=30_000, help="training rows per dataset")
     parser.add_argument("--repeats", type=int, default=5, help="passes over the queries")
-    parser.add_argument("--minutes", type=float, default=np.inf, help="begin no cell after these")
+    parser.add_argument("--minutes", type=float, default=np.inf, help="of the whole run, at most")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of one cell, at most")
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--cache", type=Path, default=Path("data/cache"))
-    options = parser.parse_args()
-    timing = TimingConfig(repeats=options.repeats, budget_seconds=1.5)
-    store = Store.of(options.results, EXPERIMENT)
-    found: list[Cost] = []
-    wanted, started = cells(options.datasets, options.slices), time.monotonic()
-    for cost in costs(wanted, options.rows, options.cache, timing, store):
-        found.append(cost)
-        minutes = (time.monotonic() - started) / 60
-        left = minutes / len(found) * (len(wanted) - len(found))
-        print(f"{len(found)}/{len(wanted)}, {left:.1f} min left: {cost}", flush=True)
-        if minutes > options.minutes:
-            break
-    for line in summary(found):
-        print(line)
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -50,3 +50,15 @@ def test_a_cell_is_measured_once_and_its_row_says_what_was_found(
     row = collect(tmp_path).iloc[0]
     assert (row["model"], row["n_nodes"]) == ("fspn_paper", first[0].n_nodes)
     assert json.loads(row["params"])["slowest_ms"] == first[0].max_ms
+
+
+def test_a_cell_that_takes_too_long_is_named_and_has_no_row(tmp_path: Path) -> None:
+    store, timing = Store.of(tmp_path, EXPERIMENT), TimingConfig(repeats=2, budget_seconds=0.1)
+    wanted = [Cell("rdc_07", 0.3, 0.7, 100), Cell("rdc_07", 0.1, 0.7, 100)]
+    limits = iter([1e-4, 0.0])
+    assert list(costs(wanted, 400, tmp_path, timing, store, lambda: next(limits))) == wanted[:1]
+    assert collect(tmp_path).empty
+    left_out, none = summary([], wanted[:1])
+    assert left_out.startswith("1 cells took too long")
+    assert "rdc_07 0.3/0.7" in left_out
+    assert "no cell was measured" in none

@@ -134,3 +134,21 @@ def test_the_mixture_of_a_mixed_group_knows_its_components() -> None:
     normals = [n.dist for n in walk(root) if isinstance(n, UniLeaf) and n.variable == 0]
     np.testing.assert_allclose(sorted(float(n.means[0]) for n in normals), [-5, 5], atol=0.1)
     np.testing.assert_allclose([float(n.scales[0]) for n in normals], 1.0, atol=0.06)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 4])
+def test_the_number_of_clusters_acts_between_the_thresholds(n_clusters: int) -> None:
+    """Pairs from 0.3 to 0.7, none above: the recipe's own thresholds reach a sum node."""
+    table = chain(1200, 3, keep=0.6)
+    root = FSPN(preset="paper", n_clusters=n_clusters, random_state=0).fit(table).root_
+    assert isinstance(root, Sum)
+    assert len(root.children) == n_clusters
+
+
+def test_the_number_of_clusters_does_nothing_where_all_that_depends_is_in_groups() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.concat([chain(1200, 3, keep=0.97), pd.Series(rng.integers(0, 4, 1200))], axis=1)
+    table.columns = pd.Index(list("abcd"))
+    models = [FSPN(preset="paper", n_clusters=k, random_state=0).fit(table) for k in (2, 4)]
+    assert not any(isinstance(node, Sum) for model in models for node in walk(model.root_))
+    assert models[0].n_nodes_ == models[1].n_nodes_
