@@ -24,6 +24,8 @@ from fspn.engine.region_program import (
     SPAN_SIZE,
 )
 
+FEW_ROWS = 1024
+
 
 @kernel()
 def differs_of(context, n_words):
@@ -66,7 +68,7 @@ def whole_event(plan, ints, lo, hi, arena, free):
     """
     n_words = ints[plan + PLAN.n_words]
     _begin(0, n_words, arena)
-    arena[CONTEXT.size] = 1
+    arena[CONTEXT.size] = arena[CONTEXT.disjoint] = 1
     row = rows_of(0, n_words)
     for i in range(n_words):
         arena[row + i] = 0
@@ -82,7 +84,7 @@ def whole_event(plan, ints, lo, hi, arena, free):
 @kernel()
 def _begin(context, n_words, arena):
     """Initialise an empty context."""
-    arena[context + CONTEXT.size] = 0
+    arena[context + CONTEXT.size] = arena[context + CONTEXT.disjoint] = 0
     arena[context + CONTEXT.projections] = arena[context + CONTEXT.next] = -1
     for i in range(2 * n_words):
         arena[context + CONTEXT.varies + i] = 0
@@ -98,7 +100,9 @@ def _find(arena, row, first, n_words, count, low, high, table, mask):
     for i in range(low, high):
         mixed = (mixed ^ arena[row + i]) * MIX
         mixed ^= mixed >> 31
-    slot = mixed & mask
+    # The low bits of a product do not depend on the high bits of its factors, where variables are
+    # packed too: taken alone they would send most rows to a few slots.
+    slot = ((mixed * MIX) >> 32) & mask
     while arena[table + slot] >= 0:
         other = first + n_words * arena[table + slot]
         same = True
@@ -164,7 +168,8 @@ def project(mask, ints, n_words, context, top, arena, links, n_links):
             return known, top, n_links
         known = arena[known + CONTEXT.next]
     n, first = arena[context + CONTEXT.size], rows_of(top, n_words)
-    table, slots = _table(arena, first + n_words * (n + 1), n)
+    # Few sub-events of a large context differ in most scopes: a table that fits a cache, and grows.
+    table, slots = _table(arena, first + n_words * (n + 1), min(n, FEW_ROWS))
     if table < 0 or n_links + n > len(links):
         return -1, top, n_links
     for i in range(n_words):
@@ -172,20 +177,19 @@ def project(mask, ints, n_words, context, top, arena, links, n_links):
     arena[top + CONTEXT.projections] = -1
     arena[top + CONTEXT.next] = arena[context + CONTEXT.projections]
     arena[context + CONTEXT.projections] = top
-    arena[top + CONTEXT.links] = n_links
+    arena[top + CONTEXT.links], arena[top + CONTEXT.disjoint] = n_links, 0
     low, high = 0, n_words
     while low < high and arena[seen + low] == 0:
         low += 1
     while low < high and arena[seen + high - 1] == 0:
         high -= 1
     # What differs in few bits next to each other, as in one variable, is looked up without a hash.
-    shift, near = 0, slots + 1
-    if low + 1 == high:
-        shift, near = _near(arena[seen + low])
+    shift, near = _near(arena[seen + low]) if low + 1 == high else (0, 0)
+    by_index = low + 1 == high and near <= slots
     count, row = 0, rows_of(context, n_words)
     for e in range(n):
         new = first + n_words * count
-        if near <= slots:
+        if by_index:
             slot = table + (((arena[row + low] & arena[seen + low]) >> shift) & near)
             found = arena[slot]
             if found < 0:
@@ -199,6 +203,13 @@ def project(mask, ints, n_words, context, top, arena, links, n_links):
             count += 1
             for i in range(n_words):
                 arena[new + i] = arena[row + i] & (arena[seen + i] | ~arena[varies + i])
+            if not by_index and 2 * count > slots + 1:
+                table, slots = _table(arena, first + n_words * (n + 1), 2 * count)
+                if table < 0:
+                    return -1, top, n_links
+                for k in range(count):
+                    own = first + n_words * k
+                    _find(arena, own, first, n_words, k, low, high, table, slots)
         row += n_words
     arena[top + CONTEXT.size] = count
     return top, first + n_words * count, n_links + n
@@ -221,7 +232,8 @@ def meet(code, n_boxes, n_words, ints, buffers, context, seen, top, n_links):
         return -1, n_links
     _begin(top, n_words, arena)
     left_mask, box = ints[code + REGIONS_STEP.left_mask], ints[code + REGIONS_STEP.boxes]
-    end, row = begin, first
+    arena[top + CONTEXT.disjoint] = _stay_disjoint(context, left_mask, n_words, arena, ints)
+    end, count = begin, 0
     for b in range(n_boxes):
         links[starts + b] = end
         n_sides = ints[box + PACKED_BOX.n_sides]
@@ -231,6 +243,7 @@ def meet(code, n_boxes, n_words, ints, buffers, context, seen, top, n_links):
             fits = _fits(side, n_sides, ints, rows_of(seen, n_words) + n_words * e, arena)
             links[flags + e] = fits
             alive |= fits
+        row, number = first + n_words * count, count
         for e in range(n if alive else 0):
             shown = e if seen == context else links[arena[seen + CONTEXT.links] + e]
             if links[flags + shown] == 0:
@@ -241,37 +254,55 @@ def meet(code, n_boxes, n_words, ints, buffers, context, seen, top, n_links):
             for i in range(n_words):
                 arena[row + i] = arena[old + i] & ints[left_mask + i]
             _cut(side, n_sides, ints, row, arena)
-            links[end], links[end + 1] = e, (end - begin) >> 1
+            links[end], links[end + 1] = e, number
             row += n_words
             end += 2
+            number += 1
+        # The boxes are disjoint: equal sub-events can only be in the same one.
+        if arena[top + CONTEXT.disjoint] == 0 and number > count + 1:
+            number = _merge(first, n_words, count, number, arena, links, end)
+            if number < 0:
+                return -1, n_links
+        count = number
         box = side + PACKED_SIDE_SIZE * n_sides
     links[starts + n_boxes] = end
-    arena[top + CONTEXT.size] = (end - begin) >> 1
-    # The boxes do not overlap: what they cut out of one sub-event is never the same.
-    if n > 1 and not _merge(top, n_words, arena, links, begin):
-        return -1, n_links
+    arena[top + CONTEXT.size] = count
     _compare(top, n_words, arena, free)
-    return first + n_words * arena[top + CONTEXT.size], end
+    return first + n_words * count, end
 
 
 @kernel()
-def _merge(context, n_words, arena, links, pairs):
-    """Keep each distinct row of a new context once, and renumber the pairs; False: buffer full."""
-    n, first = arena[context + CONTEXT.size], rows_of(context, n_words)
-    table, slots = _table(arena, first + n_words * n, n)
+def _stay_disjoint(context, left_mask, n_words, arena, ints):
+    """Whether the sub-events of a context are disjoint in the variables of the left child too."""
+    if arena[context + CONTEXT.size] == 1:
+        return 1
+    disjoint = arena[context + CONTEXT.disjoint]
+    for i in range(n_words):
+        if arena[context + CONTEXT.varies + i] & ~ints[left_mask + i] != 0:
+            disjoint = 0
+    return disjoint
+
+
+@kernel()
+def _merge(rows, n_words, count, number, arena, links, end):
+    """Keep each distinct row of a box once: its rows are those from ``count`` to ``number``.
+
+    Their pairs, which end at ``end``, are renumbered. Returns the new number of rows, or -1 where
+    the arena is full.
+    """
+    table, slots = _table(arena, rows + n_words * number, number - count)
     if table < 0:
-        return False
-    count = 0
-    for k in range(n):
-        row, new = first + n_words * k, first + n_words * count
-        found = _find(arena, row, first, n_words, count, 0, n_words, table, slots)
-        links[pairs + 2 * k + 1] = found
-        if found == count:
-            count += 1
+        return -1
+    first, kept, pair = rows + n_words * count, 0, end - 2 * (number - count)
+    for k in range(number - count):
+        row, new = first + n_words * k, first + n_words * kept
+        found = _find(arena, row, first, n_words, kept, 0, n_words, table, slots)
+        links[pair + 2 * k + 1] = count + found
+        if found == kept:
+            kept += 1
             for i in range(n_words):
                 arena[new + i] = arena[row + i]
-    arena[context + CONTEXT.size] = count
-    return True
+    return count + kept
 
 
 @kernel()

@@ -13,6 +13,7 @@ from fspn.engine.batch_kernels import BOXES, CODES, QUESTIONS, answer, workspace
 from fspn.engine.cold_start import Call, Readiness
 from fspn.engine.compile import Program
 from fspn.engine.handle_kernels import handles_of
+from fspn.engine.heap import keep_pages
 from fspn.engine.joint_table import joint_part
 from fspn.engine.limits import MAX_BUFFER, TooWide
 from fspn.schema.domain import Domain
@@ -58,6 +59,7 @@ class Engine:
         words = workspace_words(program.needs)
         self._scratch = [_aligned(words) for _ in range(self.n_threads)]
         self.new_buffers(self._first + FIRST_BUFFER)
+        keep_pages()
         self._lock = RLock()
         self._readiness, self._was_ready = Readiness(self._calls), False
 

@@ -163,28 +163,34 @@ def _set_ranges(code, row, ints, lo, hi, arena):
 
 
 @kernel()
-def _joint(code, n_words, pools, event, sizes, buffers, context, s):
-    """Multiply the top answer by the probabilities of a joint table; False: a buffer is full."""
-    ints, arena, vectors = pools.ints, buffers.arena, buffers.vectors
-    lo, hi = event.lower, event.upper
+def _joint(code, n_words, pools, event, sizes, buffers, context, seen, s):
+    """Multiply the top answer by the probabilities of a joint table; False: a buffer is full.
+
+    ``seen`` is the context as the table's variables see it.
+    """
+    ints, arena, places = pools.ints, buffers.arena, buffers.places
+    vectors, lo, hi = buffers.vectors, event.lower, event.upper
     leaf, mask = ints[code + JOINT_STEP.leaf], ints[code + JOINT_STEP.mask]
-    n, row, place = 1, rows_of(context, n_words), 0
-    varies = meets(context + CONTEXT.varies, mask, n_words, arena, ints)
-    if varies:
-        n = arena[context + CONTEXT.size]
-        place = vector_of(buffers.places, s, n, vectors)
-    elif not _asked(leaf, mask, n_words, ints, event, sizes, arena, context):
+    row = rows_of(seen, n_words)
+    if not meets(context + CONTEXT.varies, mask, n_words, arena, ints):
+        if _asked(leaf, mask, n_words, ints, event, sizes, arena, context):
+            _set_ranges(code, row, ints, lo, hi, arena)
+            scale_by(buffers.answers, s, joint_mass(leaf, pools, event))
+            _set_ranges(code, rows_of(0, n_words), ints, lo, hi, arena)
         return True
-    for e in range(n if place >= 0 else 0):
+    n, n_seen = arena[context + CONTEXT.size], arena[seen + CONTEXT.size]
+    place, masses = vector_of(places, s, n, vectors), filled(s, places)
+    if place < 0 or masses + n_seen > len(vectors):
+        return False
+    for e in range(n_seen):
         _set_ranges(code, row, ints, lo, hi, arena)
-        mass = joint_mass(leaf, pools, event)
-        if varies:
-            vectors[place + e] *= mass
-        else:
-            scale_by(buffers.answers, s, mass)
+        vectors[masses + e] = joint_mass(leaf, pools, event)
         row += n_words
     _set_ranges(code, rows_of(0, n_words), ints, lo, hi, arena)
-    return place >= 0
+    for e in range(n):
+        shown = e if seen == context else buffers.links[arena[seen + CONTEXT.links] + e]
+        vectors[place + e] *= vectors[masses + shown]
+    return True
 
 
 @kernel()
@@ -223,25 +229,23 @@ def run_regions(plan, pools, event, sizes, buffers):
     while True:
         op = ints[code]
         n = arena[context + CONTEXT.size]
-        if op == LEAF_MASS:
-            seen, mask = context, ints[code + LEAF_STEP.mask]
-            if (
-                mask >= 0
-                and n > FEW
-                and meets(context + CONTEXT.varies, mask, n_words, arena, ints)
-            ):
+        if op in (LEAF_MASS, JOINT_MASS):
+            is_leaf, seen = op == LEAF_MASS, context
+            mask = ints[code + (LEAF_STEP.mask if is_leaf else JOINT_STEP.mask)]
+            varies = context + CONTEXT.varies
+            if mask >= 0 and n > FEW and meets(varies, mask, n_words, arena, ints):
                 seen, top, n_links = project(
                     mask, ints, n_words, context, top, arena, links, n_links
                 )
                 if seen < 0:
                     return BUFFER_FULL
-            if not _leaf(code, n_words, pools, event, sizes, buffers, context, seen, s):
+            if is_leaf:
+                done = _leaf(code, n_words, pools, event, sizes, buffers, context, seen, s)
+            else:
+                done = _joint(code, n_words, pools, event, sizes, buffers, context, seen, s)
+            if not done:
                 return BUFFER_FULL
-            code += len(LEAF_STEP)
-        elif op == JOINT_MASS:
-            if not _joint(code, n_words, pools, event, sizes, buffers, context, s):
-                return BUFFER_FULL
-            code += len(JOINT_STEP)
+            code += len(LEAF_STEP) if is_leaf else len(JOINT_STEP)
         elif op == BEGIN:
             s = push(s, 0.0, 1.0, filled(s, places), answers, places)
             code += len(ALONE)

@@ -146,15 +146,17 @@ class ContextRecord(NamedTuple):
     """A context: how many sub-events, its projections, and for a projection its place among them.
 
     ``projections`` is the first one or -1, ``next`` the next one of the same context or -1, and
-    ``links`` where the numbers of its sub-events stand, one per sub-event of that context. Then
-    come three runs of words: the bits in which its sub-events differ from each other, those in
-    which any differs from the unconstrained event, and the packed sub-events.
+    ``links`` where the numbers of its sub-events stand, one per sub-event of that context.
+    ``disjoint`` says that no two sub-events have anything in common. Then come three runs of words:
+    the bits in which its sub-events differ from each other, those in which any differs from the
+    unconstrained event, and the packed sub-events.
     """
 
     size: int
     projections: int
     next: int
     links: int
+    disjoint: int
     varies: int
 
 

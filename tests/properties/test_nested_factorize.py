@@ -6,6 +6,7 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -164,7 +165,7 @@ def test_projections_that_find_no_room_say_so() -> None:
     """Two sub-events that differ in one word of two, seen from the other word."""
     n_words = 2
     sub_events = [[1, 5], [2, 5]]
-    head = region_program.ContextRecord(2, -1, -1, 0, 0)[:-1]
+    head = region_program.ContextRecord(2, -1, -1, 0, 0, 0)[:-1]
     context = [*head, 3, 0, 3, 0, *sub_events[0], *sub_events[1]]
     mask = np.array([0, 7], dtype=np.int64)
     links = np.zeros(8, dtype=np.int64)
@@ -178,6 +179,28 @@ def test_projections_that_find_no_room_say_so() -> None:
     assert links[:n_links].tolist() == [0, 0]
     again, *_ = context_kernels.project(0, mask, n_words, 0, len(arena) - 10, arena, links, n_links)
     assert again == found, "made once and kept"
+
+
+@pytest.mark.parametrize("n_values", [3, 40, 70])
+def test_projections_of_many_sub_events(n_values: int) -> None:
+    """Nine to thousands differ, in the high bits of two words: a table of rows that grows."""
+    rng, n, n_words = np.random.default_rng(0), 20_000, 2
+    codes = rng.integers(0, n_values, (n, 3))
+    rows = np.column_stack([codes[:, 0] << 50, (codes[:, 1] << 40) | codes[:, 2]])
+    varies = [int(np.bitwise_or.reduce(column)) for column in rows.T]
+    head = region_program.ContextRecord(n, -1, -1, 0, 0, 0)[:-1]
+    context = np.array([*head, *varies, *varies, *rows.ravel()], dtype=np.int64)
+    arena = np.concatenate([context, np.zeros(1 << 17, dtype=np.int64)])
+    links, mask = np.zeros(n, dtype=np.int64), np.array([127 << 50, 127 << 40], dtype=np.int64)
+    found, top, n_links = context_kernels.project(
+        0, mask, n_words, 0, len(context), arena, links, 0
+    )
+    assert (found, n_links) == (len(context), n)
+    first = context_kernels.rows_of(found, n_words)
+    distinct = arena[first:top].reshape(-1, n_words)
+    expected = len(np.unique(rows & mask, axis=0))
+    assert len(distinct) == arena[found + region_program.CONTEXT.size] == expected
+    np.testing.assert_array_equal(distinct[links] & mask, rows & mask)
 
 
 def test_a_full_memory_goes_on_without_remembering() -> None:
