@@ -111,7 +111,8 @@ def measured(cell: Cell, data: Dataset, timing: TimingConfig) -> Cost:
     model = learned(cell, data)
     assert data.workload is not None
     found = measure(cast(DensityModel, model), data.workload, timing)
-    census, slowest = model.census_, float(found.queries_ms.max())
+    # Queries behind a budget that was used up have no time.
+    census, slowest = model.census_, float(np.nanmax(found.queries_ms))
     return Cost(cell, census.n_nodes, census.n_factorize, found.single_ms, slowest)
 
 
