@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from math import exp
+from math import exp, nan
 from typing import Any
 
 import numpy as np
@@ -86,6 +86,9 @@ class Questions:
         if upper is None:
             if _is_sql(lower):
                 return self._sql_probability(lower)
+            value = self._quick_value(lower, {})
+            if value == value:
+                return value
             quick = self._quick(lower, {})
             if quick is not None:
                 values, single = quick
@@ -102,6 +105,9 @@ class Questions:
         NaN and a warning, or an error if ``strict`` is set.
         """
         self._check_fitted()
+        value = self._quick_value(query, evidence)
+        if value == value:
+            return value
         values, single, impossible = (
             self._quick_conditional(query, evidence)
             or self._box_conditional(query, evidence)
@@ -112,7 +118,7 @@ class Questions:
             self._impossible_evidence(strict)
         return float(values[0]) if single else values
 
-    # Four ways to the answers; all but the last return None where they do not apply.
+    # Ways to the answers; all but the last return None (the first NaN) where they do not apply.
 
     def _box_conditional(self, query: Any, evidence: Any) -> Answers | None:
         """Query and evidence as pairs of arrays (lower, upper), answered in one pass."""
@@ -130,6 +136,14 @@ class Questions:
         upper = np.concatenate([np.fmin(high, given_high), given_high])
         logs = self._engine.box_log_probability(lower, upper)
         return _ratio(logs[:n], logs[n:], single and given_single)
+
+    def _quick_value(self, query: Any, evidence: Any) -> float:
+        """The probability of one dictionary given another one; NaN is left to the other ways."""
+        engine = self._engine
+        if engine is None or type(query) is not dict or type(evidence) is not dict:
+            return nan
+        found = QuestionList(self._columns())
+        return float(engine.questions(found.listed, 1)[0]) if found.add(query, evidence) else nan
 
     def _quick(self, query: Any, evidence: Any) -> tuple[np.ndarray, bool] | None:
         """Probabilities of dictionaries (a pair, or lists of them), and whether one was meant."""
