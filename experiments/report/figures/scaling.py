@@ -62,20 +62,13 @@ def fit_power(nodes: np.ndarray, milliseconds: np.ndarray, source: str) -> Power
 
 
 def fits_rows(rows: Rows, model: str) -> tuple[PowerFit, ...]:
-    """The exponents of a model: one per study that varies its nodes, else one of all datasets.
+    """The exponents of a model: one per study that varies its nodes, the main one included.
 
     Models of a single node say nothing about growth and are left out.
     """
-    found = [
-        _fit(rows.of(study), model, f"experiment={study}")
-        for study in ("nodes", "thresholds", "query_cost")
-    ]
-    fits = tuple(fit for fit in found if fit is not None)
-    if fits:
-        return fits
-    every = pd.concat([rows.of("thresholds"), rows.of(rows.study)])
-    last = _fit(every, model, "all datasets of the study")
-    return () if last is None else (last,)
+    studies = dict.fromkeys(("nodes", "thresholds", "query_cost", rows.study))
+    found = [_fit(rows.of(study), model, f"experiment={study}") for study in studies]
+    return tuple(fit for fit in found if fit is not None)
 
 
 def fit_rows(rows: Rows, model: str) -> PowerFit | None:

@@ -152,6 +152,14 @@ def test_rows_of_the_threshold_study_serve_where_there_are_no_others(rows):
     assert fit.exponent == pytest.approx(0.9)
 
 
+def test_the_main_study_counts_where_it_is_steeper(entries):
+    flat, steep = nodes_rows(0.3), nodes_rows(2.0, experiment="reproduce")
+    found = entries([*flat, *steep])["prop-2"].fspn
+    assert found.verdict is FAILS
+    assert "experiment=nodes" in found.numbers
+    assert "experiment=reproduce" in found.numbers
+
+
 def test_node_counts_that_hardly_vary_are_not_fitted():
     nodes = np.array([100.0, 110.0, 120.0, 130.0])
     assert fit_power(nodes, nodes, "x") is None
