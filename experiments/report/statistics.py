@@ -21,6 +21,9 @@ import numpy as np
 ROUNDS = 2_000
 LEVEL = 0.05
 
+SAME = 1e-5
+"""Ratios this close to 1 are no difference: single queries are kept to six digits."""
+
 Draw = tuple[np.ndarray, np.ndarray]
 """The values of the other model and of the subject on the queries of one draw."""
 
@@ -58,7 +61,7 @@ def compare(draws: Sequence[Draw], rounds: int = ROUNDS, seed: int = 0) -> Compa
         logs = np.log(means[0]) - np.log(means[1])
     logs = logs[~np.isnan(logs)]
     low, high = np.exp(np.quantile(logs, [LEVEL / 2, 1 - LEVEL / 2]))
-    below, above = int((logs <= 0).sum()), int((logs >= 0).sum())
+    below, above = int((logs <= SAME).sum()), int((logs >= -SAME).sum())
     p = min(1.0, 2 * (1 + min(below, above)) / (len(logs) + 1))
     return Comparison(float(whole[0] / whole[1]), float(low), float(high), p, len(values))
 

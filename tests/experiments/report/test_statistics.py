@@ -123,3 +123,9 @@ def test_draws_are_the_main_study_once_they_cover_the_first(tmp_path):
     for row in fake.study(("fspn", "mspn"), ("65", "95"), seeds=(0, 1), experiment="draws"):
         Store.of(tmp_path, "draws").write(row)
     assert load_rows(tmp_path).study == "draws"
+
+
+def test_digits_that_are_not_kept_decide_nothing():
+    values = np.random.default_rng(0).random(100)
+    assert compare([(values * (1 - 1e-7), values)]).p == 1.0
+    assert compare([(values * (1 - 1e-3), values)]).p < 0.01
