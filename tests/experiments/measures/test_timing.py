@@ -2,6 +2,7 @@ import time
 
 import numba
 import numpy as np
+import pytest
 
 from experiments.measures.timing import LEAST_QUERIES, TimingConfig, measure, one_thread
 from experiments.types import EvidenceQuery, Workload
@@ -47,7 +48,7 @@ def test_a_slow_model_is_timed_on_as_many_queries_as_its_budget_allows():
     assert model.calls == [1, *[1] * LEAST_QUERIES, LEAST_QUERIES]
     assert latency.n_timed == LEAST_QUERIES
     assert np.isfinite(latency.queries_ms).tolist() == [n < LEAST_QUERIES for n in range(100)]
-    assert latency.single_ms == latency.queries_ms[:LEAST_QUERIES].mean()
+    assert latency.single_ms == pytest.approx(latency.queries_ms[:LEAST_QUERIES].mean())
     assert latency.batch_ms >= 0.4
 
 
