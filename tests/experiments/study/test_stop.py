@@ -5,17 +5,15 @@ import signal
 from dataclasses import replace
 
 import pytest
-from hydra import compose, initialize_config_dir
 from submitit.core.utils import UncompletedJobError
 
 from experiments.records.rows import collect
-from experiments.study.config import ModelConfig, SearchConfig, read_job
+from experiments.study.config import ModelConfig, SearchConfig
 from experiments.study.job import run_job
-from experiments.study.plan import conf_dir
 from experiments.study.refit import search_and_refit
 from experiments.study.search import search
 from experiments.study.stop import stoppable
-from tests.experiments.tiny import OVERRIDES, Fragile, dataset, folders
+from tests.experiments.tiny import Fragile, dataset
 
 DATA = dataset()
 
@@ -75,14 +73,6 @@ def launcher():
     yield over
     assert signal.getsignal(signal.SIGUSR2) is over
     signal.signal(signal.SIGUSR2, before)
-
-
-@pytest.fixture
-def config(tmp_path, monkeypatch):
-    monkeypatch.setenv("FSPN_LOCK_DIR", str(tmp_path / "locks"))
-    overrides = [*OVERRIDES, *folders(tmp_path)[:2], "tracking=none"]
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return read_job(compose("config", overrides=overrides), overrides)
 
 
 def with_model(config, cls, alphas=(1.0, 2.0, 3.0)):
