@@ -22,9 +22,9 @@ $(STAMP): requirements.txt requirements-spflow.txt pyproject.toml
 	  "python3.11 python3.11-venv, brew install python@3.11, pyenv install 3.11) or name it:" \
 	  "make $(MAKECMDGOALS) PYTHON=/path/to/python"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-spflow.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps -r requirements-spflow.txt
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@echo "Compiling the kernels, once (about a minute)"
 	@$(BIN)/python -m fspn.warm
 	@touch $@
