@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from fspn.learn.gains import Gains
 from fspn.learn.keep_marginals import PRIOR, TOLERANCE, keep_marginals
 from fspn.learn.missing_patterns import split_by_missing
 from fspn.learn.mixture.fit import learn_mixture
-from fspn.learn.paper import Learner
+from fspn.learn.paper import Learner, Settings
 from fspn.learn.parameters import Parameters
 from fspn.learn.progress import progress
 from fspn.learn.settings import resolve, resolve_binary, resolve_mixture, seed_of, share_cost
@@ -53,9 +55,9 @@ def learn_model(
     settings, mixture = share_cost(settings, mixture, domain, len(parts))
     with progress(cells if mixture is None else 2 * cells, params.verbose) as report:
         if binary is not None:
-            root = learn_binary(data, binary, rng, report)
-            gains.add_together(root, data)
-            return domain, root
+            narrow = replace(settings, max_cells=min(settings.max_cells, 2**binary.limits.width))
+            ordered = partial(_network, narrow, seed)
+            return domain, learn_binary(data, binary, rng, report, gains, ordered)
         scope = range(len(domain))
         roots = [
             Learner(settings, rng, report, gains).learn(part, scope)
@@ -68,6 +70,12 @@ def learn_model(
     if all_cells and any(_may_shift(v, data.n_rows) for v in domain):
         root = keep_marginals(root, data)
     return domain, root
+
+
+def _network(settings: Settings, seed: int, data: Slice, gains: Gains) -> Node:
+    """One network of all columns, the same for the same rows."""
+    learner = Learner(settings, np.random.default_rng(seed), gains=gains)
+    return learner.learn(data, range(len(data.domain)))
 
 
 def _may_shift(variable: Variable, n_rows: int) -> bool:

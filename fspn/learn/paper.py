@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from fspn.learn.dependence.rdc import Oracle
+from fspn.learn.dependence.triples import with_triples
 from fspn.learn.gains import Gains
 from fspn.learn.leaves import (
     LeafSettings,
@@ -52,6 +53,7 @@ class Settings:
         graded: Whether the location of an ordered variable may follow its parents by a law.
         trees: Whether a table may be a decision tree over its parents.
         max_cost: At most so many cells in all intermediate results of a query together.
+        triples: Whether columns that depend on each other only three at a time are looked for.
     """
 
     tau_low: float
@@ -70,6 +72,7 @@ class Settings:
     graded: bool
     trees: bool
     max_cost: float = np.inf
+    triples: bool = False
 
     def network(self, max_cost: float) -> NetworkSettings:
         """The settings of one network, within its part of the query cost."""
@@ -158,6 +161,9 @@ class Learner:
         matrix = self.settings.oracle.matrix(columns, columns)
         matrix = np.maximum(matrix, matrix.T)
         np.fill_diagonal(matrix, 0.0)
+        if self.settings.triples and all(data.domain[v].is_coded for v in scope):
+            sizes = [data.domain[v].size for v in scope]
+            return with_triples(matrix, [column.values for column in columns], sizes)
         return matrix
 
     def _highly_correlated(self, dependence: np.ndarray) -> list[np.ndarray]:

@@ -60,6 +60,7 @@ def resolve(params: Parameters, n_rows: int, seed: int) -> Settings:
         offsets=params.own.tables and bool(params.offsets),
         graded=params.own.tables and bool(params.graded),
         trees=params.own.tables and bool(params.trees),
+        triples=params.by_score,
     )
 
 

@@ -1,4 +1,8 @@
-"""Learning on a whole table of two-valued columns."""
+"""Learning on a whole table of two-valued columns.
+
+Held-out rows choose the number of networks under the sum node. Where one is enough, it competes
+with the network that a search over orders finds, as on any other table.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fspn.learn.binary.build import mixture_node
-from fspn.learn.binary.mixture import Mixture, learn_mixture
+from fspn.learn.binary.mixture import learn_mixture
 from fspn.learn.binary.rows import BinaryRows
 from fspn.learn.binary.structure import Limits
+from fspn.learn.gains import Gains
 from fspn.learn.slices import Slice
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.nodes import Node, Product, UniLeaf
 from fspn.model.query_cost import query_cost
+from fspn.model.score import row_scores
 
 COMPONENTS = (1, 4, 12)
 ROWS_PER_COMPONENT = 100
 HELD_OUT = 0.1
+ORDERED_COLUMNS, ORDERED_CELLS = 80, 8_000_000
+"""The largest table on which one network by counting ones is compared with one over orders."""
+RIVAL_COLUMNS, RIVAL_CELLS = 20, 2_000_000
+"""The largest table on which several networks are."""
+ERRORS = 2.0
+"""Standard errors by which the network over orders may fall behind on held-out rows."""
+
+LearnNetwork = Callable[[Slice, Gains], Node]
 
 
 @dataclass(frozen=True)
@@ -56,6 +70,8 @@ def learn_binary(
     settings: BinarySettings,
     rng: np.random.Generator,
     report: Callable[[int], None] = lambda _: None,
+    gains: Gains | None = None,
+    ordered: LearnNetwork | None = None,
 ) -> Node:
     """The FSPN of a table for which :func:`is_binary` holds.
 
@@ -64,42 +80,101 @@ def learn_binary(
         settings: How to learn.
         rng: The only source of randomness.
         report: Called with the number of (row, variable) cells that have become leaves.
+        gains: Filled with what the nodes gained.
+        ordered: Learns one network of some rows by search over orders; None = no such rival.
     """
+    gains = Gains() if gains is None else gains
     scope = [v for v, described in enumerate(data.domain.variables) if described.size == 2]
-    constants = [v for v, described in enumerate(data.domain.variables) if described.size == 1]
     cells = np.column_stack([data.values(v).astype(np.uint8) for v in scope])
-    n_components = settings.n_components or _choose(cells, settings, rng)
+    choice = _choose(cells, settings, rng)
+    if ordered is not None and choice.yields_to(ordered, data, cells):
+        root = ordered(data, gains)
+    else:
+        root = _mixture(data, scope, cells, choice.n_components, settings, rng)
+        if choice.n_components > 1 and choice.gained is not None:
+            gains.sums[frozenset(scope)] = choice.gained * data.n_rows
+    gains.add_together(root, data)
+    report(data.n_rows * len(data.domain))
+    return root
+
+
+def _mixture(
+    data: Slice,
+    scope: list[int],
+    cells: np.ndarray,
+    n_components: int,
+    settings: BinarySettings,
+    rng: np.random.Generator,
+) -> Node:
+    """A sum node over networks of narrow cliques, beside the leaves of constant columns."""
+    constants = [v for v, described in enumerate(data.domain.variables) if described.size == 1]
     limits = settings.limits_of(n_components, len(scope))
     rows, sizes = BinaryRows.distinct(cells), [v.size for v in data.domain.variables]
     node = mixture_node(learn_mixture(rows, n_components, limits, rng), scope)
     while limits.width > 1 and query_cost(node, sizes) > settings.max_cost - len(constants):
         limits = replace(limits, width=limits.width - 1)
         node = mixture_node(learn_mixture(rows, n_components, limits, rng), scope)
-    report(data.n_rows * len(data.domain))
     if not constants:
         return node
     return Product((*(UniLeaf(v, Categorical(np.ones(1))) for v in constants), node))
 
 
-def _choose(cells: np.ndarray, settings: BinarySettings, rng: np.random.Generator) -> int:
+@dataclass(frozen=True)
+class _Choice:
+    """A number of networks, and what it was chosen by.
+
+    Arguments:
+        n_components: The number.
+        held_out: Which rows were held out.
+        scores: Their log-likelihoods; None where nothing was judged.
+        gained: What several networks gained over one, per held-out row.
+    """
+
+    n_components: int
+    held_out: np.ndarray
+    scores: np.ndarray | None = None
+    gained: float | None = None
+
+    def yields_to(self, ordered: LearnNetwork, data: Slice, cells: np.ndarray) -> bool:
+        """Whether one network by search over orders is taken instead.
+
+        That search finds more evidence, so against another single network it must only not be
+        clearly worse on held-out rows; several it must beat.
+        """
+        one = self.n_components == 1
+        columns, most = (ORDERED_COLUMNS, ORDERED_CELLS) if one else (RIVAL_COLUMNS, RIVAL_CELLS)
+        if self.scores is None or cells.shape[1] > columns or cells.size > most:
+            return False
+        rival = _scores(ordered(data.take(~self.held_out), Gains()), data.take(self.held_out))
+        ahead = rival - self.scores
+        slack = ERRORS * ahead.std() / np.sqrt(len(ahead)) if one else 0.0
+        return bool(ahead.mean() > -slack)
+
+
+def _choose(cells: np.ndarray, settings: BinarySettings, rng: np.random.Generator) -> _Choice:
     """The number of networks: increased while the held-out likelihood grows."""
+    if (settings.n_components or 1) > 1:
+        return _Choice(settings.n_components or 1, np.zeros(len(cells), dtype=bool))
     held_out = rng.random(len(cells)) < HELD_OUT
     if held_out.sum() < ROWS_PER_COMPONENT:
-        return 1
+        return _Choice(1, held_out)
     rows = BinaryRows.distinct(cells[~held_out])
-    best, best_score = 1, -np.inf
-    for n_components in COMPONENTS:
+    tried: dict[int, np.ndarray] = {}
+    for n_components in COMPONENTS if settings.n_components is None else (1,):
         if len(cells) < ROWS_PER_COMPONENT * n_components:
             break
         if settings.max_cost < 2 * cells.shape[1] * n_components:
             break
         limits = settings.limits_of(n_components, cells.shape[1])
-        score = _mean(learn_mixture(rows, n_components, limits, rng), cells[held_out])
-        if score <= best_score:
+        mixture = learn_mixture(rows, n_components, limits, rng)
+        tried[n_components] = mixture.log_likelihood(cells[held_out])
+        if tried[n_components].mean() < max(scores.mean() for scores in tried.values()):
             break
-        best, best_score = n_components, score
-    return best
+    if not tried:
+        return _Choice(1, held_out)
+    best = max(tried, key=lambda k: float(tried[k].mean()))
+    return _Choice(best, held_out, tried[best], float(tried[best].mean() - tried[1].mean()))
 
 
-def _mean(mixture: Mixture, cells: np.ndarray) -> float:
-    return float(mixture.log_likelihood(cells).mean())
+def _scores(root: Node, data: Slice) -> np.ndarray:
+    return row_scores(root, {v: data.values(v) for v in range(len(data.domain))})

@@ -34,6 +34,8 @@ from fspn.learn.network.laws import Laws
 SMALL = 8
 STRENGTHS = (2.0, 8.0, 32.0, 128.0)
 """The strengths that a level of a table may have."""
+LEAST_STRENGTH = 0.5
+"""One more where all columns have two values: rows without exception cost too much otherwise."""
 MAX_LEVEL_CELLS = 16_000_000
 """Levels of more cells than that are passed over."""
 MANY_VALUES, MAX_TABLE = 256, 1 << 21
@@ -61,18 +63,19 @@ class LocalScores:
 
     Arguments:
         table: The rows.
-        strengths: The strengths of the Dirichlet rows to choose from, growing.
+        strengths: The strengths of the Dirichlet rows to choose from, growing; None = its own.
         price: What every parent must gain.
     """
 
     def __init__(
         self,
         table: CodedTable,
-        strengths: Sequence[float] = STRENGTHS,
+        strengths: Sequence[float] | None = None,
         price: float = 3.0,
     ):
         self.table = table
-        self.strengths = np.array(strengths, dtype=np.float64)
+        own = (LEAST_STRENGTH, *STRENGTHS) if max(table.sizes) <= 2 else STRENGTHS
+        self.strengths = np.array(own if strengths is None else strengths, dtype=np.float64)
         self.price = price
         self._cache: dict[tuple[int, tuple[int, ...]], float] = {}
         self._singles: dict[tuple[int, int], _Level] = {}

@@ -177,6 +177,27 @@ def test_clusters_are_found_by_the_default_learner() -> None:
     assert model.score(fresh) > truth.mean() - 0.6
 
 
+def test_one_network_is_searched_over_orders_where_that_is_no_worse() -> None:
+    """Columns that are sums of two others, modulo 2: pairs, and so cliques, do not show them."""
+    rng = np.random.default_rng(12)
+    cells = rng.integers(0, 2, size=(6_000, 12)).astype(np.uint8)
+    for v in (6, 9, 11):
+        cells[:, v] = cells[:, v - 5] ^ cells[:, v - 2] ^ (rng.random(6_000) < 0.1)
+    rows = BinaryRows.distinct(cells[:5_000])
+    counted = mixture_node(learn_mixture(rows, 1, Limits(8, 12), rng), range(12))
+    model = FSPN().fit(cells[:5_000])
+    truth = -9 * np.log(2) + 3 * (0.1 * np.log(0.1) + 0.9 * np.log(0.9))
+    assert log_probability(counted, points(cells[5_000:])).mean() < truth - 0.9
+    assert model.score(cells[5_000:]) > truth - 0.05
+    assert model.gains_["factorize"] == pytest.approx(model.gains_["all"], abs=0.02)
+
+
+def test_sum_nodes_tell_what_they_gained_over_one_network() -> None:
+    cells, _ = clusters(4_000, 40, 4, 6)
+    gains = FSPN().fit(cells).gains_
+    assert 0 < gains["sum"] < gains["all"]
+
+
 def test_answers_equal_enumeration() -> None:
     cells = chain(2_000, 8, 7)
     model = FSPN(n_components=2).fit(cells)
