@@ -173,6 +173,7 @@ class _GraphWriter:
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self.number: dict[Key, int] = {}
+        self.found: dict[tuple[str, int, int, tuple[int, ...]], int] = {}
         self.kinds: list[int] = []
         self.variable: list[int] = []
         self.above: list[int] = []
@@ -202,7 +203,6 @@ class _GraphWriter:
         if kind == "g" and len(below) == 1:
             self.number[key] = below[0]
             return
-        self.number[key] = len(self.kinds)
         weights = [1.0] * len(below)
         if kind == "v":
             vertex = self.builder.vertices[number]
@@ -213,6 +213,11 @@ class _GraphWriter:
             if kind == "g":
                 weights = [weight for weight, _ in self.builder.groups[number].alternatives]
             entry = (SUM if kind == "g" else PRODUCT, -1, self.above[below[0]], -1)
+        # Loops that end alike share their ends: the same node of the same children is one node.
+        same = (kind, entry[3], number if kind == "g" else 0, tuple(sorted(below)))
+        self.number[key] = self.found.setdefault(same, len(self.kinds))
+        if self.number[key] < len(self.kinds):
+            return
         for column, value in zip(
             (self.kinds, self.variable, self.above, self.table), entry, strict=True
         ):

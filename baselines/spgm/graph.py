@@ -21,17 +21,15 @@ Alternatives multiply: L loops that do not touch stand for \(2^L\) trees in O(L)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 VARIABLE, PRODUCT, SUM = 0, 1, 2
 
 
-@dataclass(frozen=True)
-class Graph:
-    """Nodes with children first; the root, a variable node, is the last.
+class Graph(NamedTuple):
+    """Nodes with children first; the root, a variable node, is the last. Compiled code reads it.
 
     Arguments:
         kinds: `VARIABLE`, `PRODUCT` or `SUM`.
@@ -71,27 +69,36 @@ class Graph:
         return int(np.where(above >= 0, self.cards[above], 1).sum())
 
 
-@dataclass(frozen=True)
-class Spgm:
-    """A graph with its parameters.
+class Spgm(NamedTuple):
+    r"""A graph with its parameters. Compiled code reads it.
 
     Arguments:
         graph: The structure.
         logs: Logarithms of the cells of all tables.
         log_weights: Logarithms of the weights of the sum nodes.
+        probabilities: The cells of all tables.
+        weights: The weights of the sum nodes.
+        ratios: Cells \(P(x \mid u) / b(x)\), relative to `base`.
+        base: \(\ln b(x)\), one row per column: the mean of \(P(x \mid u)\) over its tables.
     """
 
     graph: Graph
     logs: np.ndarray
     log_weights: np.ndarray
-
-    @cached_property
-    def probabilities(self) -> np.ndarray:
-        """The cells of all tables."""
-        return np.exp(self.logs)
+    probabilities: np.ndarray
+    weights: np.ndarray
+    ratios: np.ndarray
+    base: np.ndarray
 
     @classmethod
-    def fitted(cls, graph: Graph, counts: np.ndarray, weights: np.ndarray, prior: float) -> Spgm:
+    def fitted(
+        cls,
+        graph: Graph,
+        counts: np.ndarray,
+        weights: np.ndarray,
+        prior: float,
+        more: np.ndarray | float = 0.0,
+    ) -> Spgm:
         r"""Tables \((N(u, x) + 4 \epsilon N / c) / \dots\) and weights from (expected) counts.
 
         c is the number of cells of the table and N the sum of its own counts, so that a rarely
@@ -102,27 +109,48 @@ class Spgm:
             counts: Cells of all tables, flat.
             weights: Of the sum nodes; those of one node and one value are divided by their sum.
             prior: \(\epsilon\), the share of all rows that every cell of a binary pair gets.
+            more: Further counts of all cells.
         """
-        logs = np.empty(len(counts))
-        for t, (_, own) in enumerate(graph.pairs):
-            cells = counts[graph.place[t] : graph.place[t + 1]].reshape(-1, graph.cards[own])
-            cells = cells + (4.0 * prior * cells.sum() / cells.size + 1e-9)
-            part = np.log(cells / cells.sum(axis=1, keepdims=True))
-            logs[graph.place[t] : graph.place[t + 1]] = part.ravel()
-        return cls(graph, logs, _normalised(graph, weights, prior))
+        sizes = np.diff(graph.place)
+        widths = graph.cards[graph.pairs[:, 1]]
+        spread = 4.0 * prior * np.add.reduceat(counts, graph.place[:-1]) / sizes + 1e-9
+        cells = counts + more + np.repeat(spread, sizes)
+        row_widths = np.repeat(widths, sizes // widths)
+        sums = np.add.reduceat(cells, np.cumsum(row_widths) - row_widths)
+        probabilities = cells / np.repeat(sums, row_widths)
+        shares = _normalised(graph, weights, prior)
+        # The column and the value of every cell.
+        columns = np.repeat(graph.pairs[:, 1], sizes)
+        values = np.arange(len(cells)) - np.repeat(np.cumsum(row_widths) - row_widths, row_widths)
+        shape = (len(graph.cards), int(graph.cards.max()))
+        place = columns * shape[1] + values
+        sums_of_values = np.bincount(place, probabilities, shape[0] * shape[1])
+        base = sums_of_values / np.maximum(np.bincount(place, minlength=sums_of_values.size), 1)
+        ratios = probabilities / base[place]
+        logs_of_base = np.log(np.where(base > 0, base, 1.0)).reshape(shape)
+        return cls(
+            graph, np.log(probabilities), np.log(shares), probabilities, shares, ratios,
+            logs_of_base,
+        )  # fmt: skip
 
 
 def _normalised(graph: Graph, weights: np.ndarray, prior: float) -> np.ndarray:
-    logs = np.empty(len(weights))
-    for node in np.flatnonzero(graph.kinds == SUM):
-        first = graph.choice[graph.bounds[node]]
-        shape = (
-            int(graph.bounds[node + 1] - graph.bounds[node]),
-            int(graph.cards[graph.above[node]]),
-        )
-        own = weights[first : first + shape[0] * shape[1]].reshape(shape)
-        # Values that are rare above lean on the choice of all values.
-        share = own.sum(axis=1, keepdims=True) + 1e-9
-        smoothed = own + (prior * share.sum() + 1e-9) * share / share.sum()
-        logs[first : first + own.size] = np.log(smoothed / smoothed.sum(axis=0)).ravel()
-    return logs
+    """Weights that sum to one for every sum node and value above it."""
+    nodes = np.flatnonzero(graph.kinds == SUM)
+    if not len(nodes):
+        return np.empty(0)
+    choices = graph.bounds[nodes + 1] - graph.bounds[nodes]
+    states = graph.cards[graph.above[nodes]]
+    # Weights follow each other by node, by choice, by value above.
+    first_choice = np.cumsum(choices) - choices
+    widths = np.repeat(states, choices)
+    starts = np.cumsum(widths) - widths
+    share = np.add.reduceat(weights, starts) + 1e-9
+    total = np.add.reduceat(share, first_choice)
+    # Values that are rare above lean on the choice of all values.
+    lean = share * np.repeat((prior * total + 1e-9) / total, choices)
+    smoothed = weights + np.repeat(lean, widths)
+    value = np.arange(len(weights)) - np.repeat(starts, widths)
+    first_value = np.repeat(np.cumsum(states) - states, choices)
+    group = np.repeat(first_value, widths) + value
+    return np.asarray(smoothed / np.bincount(group, smoothed)[group])

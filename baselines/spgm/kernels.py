@@ -1,4 +1,9 @@
-"""Passes over an SPGM: scores of rows, expected counts, and probabilities of boxes."""
+r"""Passes over an SPGM: scores of rows, expected counts, and probabilities of boxes.
+
+Rows are scored without logarithms: tables and values are relative to a product of single columns
+(`Spgm.base`), so that the value of a node is a ratio of two likelihoods and close to one. A
+block in which any value leaves the range of doubles nevertheless is scored by logarithms.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +13,19 @@ import numpy as np
 from numba import njit
 
 VARIABLE, PRODUCT, SUM = 0, 1, 2
-BLOCK = 64
+BLOCK = 128
 TINY = 1e-150
+SMALLEST, LARGEST = 1e-280, 1e280
 
 
 @njit(cache=True)
-def pair_counts(columns: Any, weights: Any, pairs: Any, place: Any, cards: Any) -> Any:
+def pair_counts(columns: Any, weights: Any, graph: Any) -> Any:
     """Weighted counts of the pairs of every table, flat."""
+    pairs, place = graph.pairs, graph.place
     counts = np.zeros(place[-1])
     n = columns.shape[1]
     for t in range(len(pairs)):
-        own, at, d = columns[pairs[t, 1]], place[t], cards[pairs[t, 1]]
+        own, at, d = columns[pairs[t, 1]], place[t], graph.cards[pairs[t, 1]]
         if pairs[t, 0] < 0:
             for r in range(n):
                 counts[at + own[r]] += weights[r]
@@ -30,17 +37,68 @@ def pair_counts(columns: Any, weights: Any, pairs: Any, place: Any, cards: Any) 
 
 
 @njit(cache=True)
-def _upward(
-    columns: Any, start: int, size: int, kinds: Any, variable: Any, above: Any, table: Any,
-    bounds: Any, children: Any, choice: Any, place: Any, cards: Any, logs: Any,
-    log_weights: Any, values: Any,
-) -> None:  # fmt: skip
+def _cells(columns: Any, start: int, size: int, graph: Any, node: int, cells: Any) -> None:
+    """Where the rows of a block are in the table of a variable node."""
+    at, own = graph.place[graph.table[node]], columns[graph.variable[node], start : start + size]
+    if graph.above[node] < 0:
+        for r in range(size):
+            cells[r] = at + own[r]
+    else:
+        up, d = columns[graph.above[node], start : start + size], graph.cards[graph.variable[node]]
+        for r in range(size):
+            cells[r] = at + up[r] * d + own[r]
+
+
+@njit(cache=True, fastmath={"nnan", "nsz"})
+def _within_range(out: Any) -> bool:
+    low, high = 1.0, 1.0
+    for value in out:
+        low = min(low, value)
+        high = max(high, value)
+    return low > SMALLEST and high < LARGEST
+
+
+@njit(cache=True)
+def _upward(columns: Any, start: int, size: int, model: Any, values: Any, cells: Any) -> bool:
+    """Every node's value for a block of complete rows; False if one is out of range."""
+    graph = model.graph
+    ratios, weights, children = model.ratios, model.weights, graph.children
+    for node in range(len(graph.kinds)):
+        out = values[node, :size]
+        first, last = graph.bounds[node], graph.bounds[node + 1]
+        if graph.kinds[node] == SUM:
+            up = columns[graph.above[node], start : start + size]
+            out[:] = 0.0
+            for e in range(first, last):
+                child, at = values[children[e], :size], graph.choice[e]
+                for r in range(size):
+                    out[r] += child[r] * weights[at + up[r]]
+        else:
+            if graph.kinds[node] == VARIABLE:
+                _cells(columns, start, size, graph, node, cells)
+                for r in range(size):
+                    out[r] = ratios[cells[r]]
+            else:
+                out[:] = 1.0
+            for e in range(first, last):
+                child = values[children[e], :size]
+                for r in range(size):
+                    out[r] *= child[r]
+        if not _within_range(out):
+            return False
+    return True
+
+
+@njit(cache=True)
+def _upward_logs(columns: Any, start: int, size: int, model: Any, values: Any, cells: Any) -> None:
     """Logarithm of every node's value for a block of complete rows."""
-    for node in range(len(kinds)):
+    graph = model.graph
+    log_weights, children, choice = model.log_weights, graph.children, graph.choice
+    for node in range(len(graph.kinds)):
         out = values[node]
-        first, last = bounds[node], bounds[node + 1]
-        if kinds[node] == SUM:
-            up = columns[above[node]]
+        first, last = graph.bounds[node], graph.bounds[node + 1]
+        if graph.kinds[node] == SUM:
+            up = columns[graph.above[node]]
             for r in range(size):
                 u = up[start + r]
                 top = -np.inf
@@ -52,15 +110,10 @@ def _upward(
                 out[r] = top + np.log(total)
             continue
         out[:size] = 0.0
-        if kinds[node] == VARIABLE:
-            at, d, own = place[table[node]], cards[variable[node]], columns[variable[node]]
-            if above[node] < 0:
-                for r in range(size):
-                    out[r] = logs[at + own[start + r]]
-            else:
-                up = columns[above[node]]
-                for r in range(size):
-                    out[r] = logs[at + up[start + r] * d + own[start + r]]
+        if graph.kinds[node] == VARIABLE:
+            _cells(columns, start, size, graph, node, cells)
+            for r in range(size):
+                out[r] = model.logs[cells[r]]
         for e in range(first, last):
             child = values[children[e]]
             for r in range(size):
@@ -68,74 +121,87 @@ def _upward(
 
 
 @njit(cache=True)
-def log_scores(
-    columns: Any, kinds: Any, variable: Any, above: Any, table: Any, bounds: Any, children: Any,
-    choice: Any, place: Any, cards: Any, logs: Any, log_weights: Any,
-) -> Any:  # fmt: skip
+def log_scores(columns: Any, model: Any) -> Any:
     """Log-probabilities of complete rows; `columns` has one column per row."""
-    n = columns.shape[1]
+    n, m = columns.shape[1], len(columns)
+    root = len(model.graph.kinds) - 1
     scores = np.empty(n)
-    values = np.empty((len(kinds), BLOCK))
+    values, cells = np.empty((root + 1, BLOCK)), np.empty(BLOCK, dtype=np.int64)
     for start in range(0, n, BLOCK):
         size = min(BLOCK, n - start)
-        _upward(
-            columns, start, size, kinds, variable, above, table, bounds, children, choice, place,
-            cards, logs, log_weights, values,
-        )  # fmt: skip
-        scores[start : start + size] = values[len(kinds) - 1, :size]
+        if _upward(columns, start, size, model, values, cells):
+            for r in range(size):
+                scores[start + r] = np.log(values[root, r])
+            for v in range(m):
+                own, base = columns[v], model.base[v]
+                for r in range(start, start + size):
+                    scores[r] += base[own[r]]
+        else:
+            _upward_logs(columns, start, size, model, values, cells)
+            scores[start : start + size] = values[root, :size]
     return scores
 
 
 @njit(cache=True)
-def expected_counts(
-    columns: Any, weights: Any, kinds: Any, variable: Any, above: Any, table: Any, bounds: Any,
-    children: Any, choice: Any, place: Any, cards: Any, logs: Any, log_weights: Any,
-) -> Any:  # fmt: skip
+def _share(
+    up: Any, mine: Any, values: Any, flow: Any, model: Any, node: int, linear: bool, chosen: Any
+) -> None:
+    """Hands the flow of a sum node to its children, as each contributed to its value."""
+    graph, size = model.graph, len(mine)
+    for e in range(graph.bounds[node], graph.bounds[node + 1]):
+        child, at = graph.children[e], graph.choice[e]
+        for r in range(size):
+            if linear:
+                part = mine[r] * values[child, r] * model.weights[at + up[r]] / values[node, r]
+            else:
+                gain = values[child, r] + model.log_weights[at + up[r]] - values[node, r]
+                part = mine[r] * np.exp(gain)
+            flow[child, r] += part
+            chosen[at + up[r]] += part
+
+
+@njit(cache=True)
+def expected_counts(columns: Any, row_weights: Any, model: Any) -> Any:
     """Expected counts of all tables and of all children of sum nodes, by a downward pass."""
-    n = columns.shape[1]
-    counts, chosen = np.zeros(place[-1]), np.zeros(len(log_weights))
-    values = np.empty((len(kinds), BLOCK))
-    flow = np.empty((len(kinds), BLOCK))
+    graph = model.graph
+    n, root = columns.shape[1], len(graph.kinds) - 1
+    counts, chosen = np.zeros(graph.place[-1]), np.zeros(len(model.weights))
+    values, cells = np.empty((root + 1, BLOCK)), np.empty(BLOCK, dtype=np.int64)
+    flow = np.empty((root + 1, BLOCK))
     for start in range(0, n, BLOCK):
         size = min(BLOCK, n - start)
-        _upward(
-            columns, start, size, kinds, variable, above, table, bounds, children, choice, place,
-            cards, logs, log_weights, values,
-        )  # fmt: skip
+        linear = _upward(columns, start, size, model, values, cells)
+        if not linear:
+            _upward_logs(columns, start, size, model, values, cells)
         flow[:] = 0.0
-        flow[len(kinds) - 1, :size] = weights[start : start + size]
-        for node in range(len(kinds) - 1, -1, -1):
-            mine = flow[node]
-            if kinds[node] == VARIABLE:
-                at, d, own = place[table[node]], cards[variable[node]], columns[variable[node]]
+        flow[root, :size] = row_weights[start : start + size]
+        for node in range(root, -1, -1):
+            mine = flow[node, :size]
+            if graph.kinds[node] == SUM:
+                up = columns[graph.above[node], start : start + size]
+                _share(up, mine, values, flow, model, node, linear, chosen)
+                continue
+            if graph.kinds[node] == VARIABLE:
+                _cells(columns, start, size, graph, node, cells)
                 for r in range(size):
-                    u = columns[above[node], start + r] if above[node] >= 0 else 0
-                    counts[at + u * d + own[start + r]] += mine[r]
-            for e in range(bounds[node], bounds[node + 1]):
-                below = flow[children[e]]
-                if kinds[node] == SUM:
-                    child, up = values[children[e]], columns[above[node]]
-                    for r in range(size):
-                        at = choice[e] + up[start + r]
-                        part = mine[r] * np.exp(child[r] + log_weights[at] - values[node, r])
-                        below[r] += part
-                        chosen[at] += part
-                else:
-                    for r in range(size):
-                        below[r] += mine[r]
+                    counts[cells[r]] += mine[r]
+            for e in range(graph.bounds[node], graph.bounds[node + 1]):
+                below = flow[graph.children[e], :size]
+                for r in range(size):
+                    below[r] += mine[r]
     return counts, chosen
 
 
 @njit(cache=True)
-def log_boxes(
-    lower: Any, upper: Any, kinds: Any, variable: Any, above: Any, table: Any, bounds: Any,
-    children: Any, choice: Any, place: Any, cards: Any, probabilities: Any, log_weights: Any,
-) -> Any:  # fmt: skip
+def log_boxes(lower: Any, upper: Any, model: Any) -> Any:
     """Log-probabilities of closed ranges of codes.
 
     The message of a node is a vector over the values of the column above it, scaled to a largest
     entry of 1; the logarithm of the scale is kept apart, so that nothing vanishes.
     """
+    graph = model.graph
+    kinds, above, bounds, children = graph.kinds, graph.above, graph.bounds, graph.children
+    cards, log_weights = graph.cards, model.log_weights
     found = np.empty(len(lower))
     width = cards.max()
     messages, scales = np.empty((len(kinds), width)), np.empty(len(kinds))
@@ -148,20 +214,22 @@ def log_boxes(
             scale = 0.0
             if kinds[node] == SUM:
                 own = children[first:last]
-                scale = _mix(out[:states], own, choice[first:last], log_weights, messages, scales)
+                scale = _mix(
+                    out[:states], own, graph.choice[first:last], log_weights, messages, scales
+                )
             elif kinds[node] == PRODUCT:
                 out[:states] = 1.0
                 scale = _multiply(out, 0, states, children[first:last], messages, scales)
             else:
-                v = variable[node]
+                v = graph.variable[node]
                 low, high = lower[q, v], upper[q, v] + 1
                 inner[low:high] = 1.0
                 scale = _multiply(inner, low, high, children[first:last], messages, scales)
-                at, d = place[table[node]], cards[v]
+                at, d = graph.place[graph.table[node]], cards[v]
                 for u in range(states):
                     value = 0.0
                     for x in range(low, high):
-                        value += probabilities[at + u * d + x] * inner[x]
+                        value += model.probabilities[at + u * d + x] * inner[x]
                     out[u] = value
             scales[node] = scale + _rescale(out[:states])
         found[q] = scales[len(kinds) - 1]

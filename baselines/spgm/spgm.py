@@ -19,7 +19,12 @@ from baselines.spgm.build import Builder
 from baselines.spgm.graph import SUM, Graph, Spgm
 from baselines.spgm.kernels import expected_counts, log_boxes, log_scores, pair_counts
 from baselines.trees.counts import Indicators
-from baselines.trees.information import pair_information
+from baselines.trees.information import (
+    NARROW,
+    binary_information,
+    pair_information,
+    pairs_of_ones,
+)
 from baselines.validation import Validated
 
 log = logging.getLogger(__name__)
@@ -42,25 +47,13 @@ class Mixture:
 
     def log_scores(self, columns: np.ndarray) -> np.ndarray:
         """Logarithm of weight times probability of each row under each component."""
-        logs = [
-            log_scores(columns, *_structure(p.graph), p.logs, p.log_weights) for p in self.parts
-        ]
+        logs = [log_scores(columns, part) for part in self.parts]
         return np.stack(logs, axis=1) + np.log(self.weights)
 
     def log_boxes(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         """Log-probabilities of closed ranges of codes."""
-        logs = [
-            log_boxes(first, last, *_structure(p.graph), p.probabilities, p.log_weights)
-            for p in self.parts
-        ]
+        logs = [log_boxes(first, last, part) for part in self.parts]
         return np.asarray(logsumexp(np.stack(logs, axis=1) + np.log(self.weights), axis=1))
-
-
-def _structure(graph: Graph) -> tuple[np.ndarray, ...]:
-    return (
-        graph.kinds, graph.variable, graph.above, graph.table, graph.bounds, graph.children,
-        graph.choice, graph.place, graph.cards,
-    )  # fmt: skip
 
 
 class SPGM(Validated, LogBoxes):
@@ -112,7 +105,7 @@ class SPGM(Validated, LogBoxes):
     def _fit(self, codes: np.ndarray, seed: int) -> None:
         codes, valid = self._train_and_valid(codes, seed)
         rows, held_out = Distinct.of(codes), Distinct.of(valid)
-        self._rows = rows
+        self._rows, self._pairs = rows, _pairs_of_table(rows, self.encoder.cards)
         self._columns = np.ascontiguousarray(rows.codes.T)
         self._valid_columns = np.ascontiguousarray(held_out.codes.T)
         rng = np.random.default_rng(seed)
@@ -121,7 +114,7 @@ class SPGM(Validated, LogBoxes):
         first = self._with_new_graphs(shares)
         best = self._climb(first, held_out, self.structure_steps - 1, self._with_new_graphs)
         self.mixture = self._climb(best, held_out, self.parameter_steps, None)
-        del self._rows, self._columns, self._valid_columns
+        del self._rows, self._pairs, self._columns, self._valid_columns
 
     def _first_shares(self, rng: np.random.Generator) -> np.ndarray:
         if self.start == "random":
@@ -132,9 +125,15 @@ class SPGM(Validated, LogBoxes):
         return soft_clusters(points, self._rows.weights, n_clusters, rng)
 
     def _weighted(self, shares: np.ndarray) -> np.ndarray:
-        """The rows of each component: its responsibilities, and `strength` rows of the table."""
-        more = self.strength / self._rows.weights.sum()
-        return np.ascontiguousarray(((shares + more) * self._rows.weights[:, None]).T)
+        """The weights of the rows in each component."""
+        return np.ascontiguousarray((shares * self._rows.weights[:, None]).T)
+
+    def _of_table(self, graph: Graph) -> np.ndarray | float:
+        """`strength` rows of the whole table, as counts of the cells of a graph's tables."""
+        if self.strength == 0:
+            return 0.0
+        every = pair_counts(self._columns, self._rows.weights, graph)
+        return np.asarray(every * (self.strength / self._rows.weights.sum()))
 
     def _climb(
         self,
@@ -174,28 +173,35 @@ class SPGM(Validated, LogBoxes):
 
     def _learn(self, weights: np.ndarray) -> Spgm:
         """Structure and first parameters of one component from weighted rows."""
-        used = weights > LEAST
-        cards = self.encoder.cards
-        spread = 4.0 * self.prior * float(weights.sum()) + 1e-6
-        codes, own = self._rows.codes[used], weights[used]
-        builder = Builder(pair_information(codes, own, cards, spread), cards)
+        used, cards = weights > LEAST, self.encoder.cards
+        builder = Builder(self._information(weights, used), cards)
         builder.insert_best(self.n_insert)
         graph = builder.graph()
-        columns = self._columns[:, used]
-        counts = pair_counts(columns, own, graph.pairs, graph.place, graph.cards)
-        return Spgm.fitted(graph, counts, graph.first_weights, self.prior)
+        counts = pair_counts(self._columns[:, used], weights[used], graph)
+        more = self._of_table(graph)
+        return Spgm.fitted(graph, counts, graph.first_weights, self.prior, more)
+
+    def _information(self, weights: np.ndarray, used: np.ndarray) -> np.ndarray:
+        """Mutual information of all pairs in a component's rows and `strength` of the table."""
+        rows, cards = self._rows, self.encoder.cards
+        total, every = float(weights.sum()), float(rows.weights.sum())
+        spread = 4.0 * self.prior * total + 1e-6
+        share = self.strength / every
+        if self._pairs is None:
+            return pair_information(rows.codes, weights + share * rows.weights, cards, spread)
+        pairs = pairs_of_ones(rows.codes[used], weights[used]) + share * self._pairs
+        return np.asarray(binary_information(pairs, total + self.strength, spread))
 
     def _with_new_parameters(self, mixture: Mixture, shares: np.ndarray) -> Mixture:
         parts = []
         for part, own in zip(mixture.parts, self._weighted(shares), strict=True):
             used, graph = own > LEAST, part.graph
             columns, own = self._columns[:, used], own[used]
-            counts, chosen = expected_counts(
-                columns, own, *_structure(graph), part.logs, part.log_weights
-            )
+            counts, chosen = expected_counts(columns, own, part)
             # A path that few rows take leans on how its pairs of columns go in all rows.
-            counts += LEAN * pair_counts(columns, own, graph.pairs, graph.place, graph.cards)
-            parts.append(Spgm.fitted(part.graph, counts, chosen, self.prior))
+            counts += LEAN * pair_counts(columns, own, graph)
+            more = self._of_table(graph)
+            parts.append(Spgm.fitted(graph, counts, chosen, self.prior, more))
         return Mixture(tuple(parts), self._mixture_weights(shares))
 
     def _mixture_weights(self, shares: np.ndarray) -> np.ndarray:
@@ -212,6 +218,13 @@ class SPGM(Validated, LogBoxes):
 
     def _footprint(self) -> Footprint:
         return Footprint.mixture([_footprint(part.graph) for part in self.mixture.parts])
+
+
+def _pairs_of_table(rows: Distinct, cards: np.ndarray) -> np.ndarray | None:
+    """Pairs of ones of a wide binary table, which say everything; None of others."""
+    if len(cards) <= NARROW or not (cards == 2).all():
+        return None
+    return pairs_of_ones(rows.codes, rows.weights)
 
 
 def _footprint(graph: Graph) -> Footprint:

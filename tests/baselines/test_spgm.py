@@ -10,7 +10,7 @@ import pytest
 from baselines.spgm.build import Builder
 from baselines.spgm.graph import SUM, Spgm
 from baselines.spgm.kernels import expected_counts, log_boxes, log_scores
-from baselines.spgm.spgm import SPGM, Mixture, _structure
+from baselines.spgm.spgm import SPGM, Mixture
 from tests.baselines.data import additive_codes
 
 CARDS = np.array([2, 3, 2, 4])
@@ -52,7 +52,7 @@ def states(cards: np.ndarray) -> np.ndarray:
 
 def scores(model: Spgm, codes: np.ndarray) -> np.ndarray:
     columns = np.ascontiguousarray(codes.T)
-    return log_scores(columns, *_structure(model.graph), model.logs, model.log_weights)
+    return log_scores(columns, model)
 
 
 def test_a_loop_is_the_sum_of_its_two_trees() -> None:
@@ -110,7 +110,7 @@ def test_boxes_of_many_columns_do_not_vanish() -> None:
     matrix[np.arange(m - 1), np.arange(1, m)] = matrix[np.arange(1, m), np.arange(m - 1)] = 1.0
     model = with_random_parameters(Builder(matrix, np.full(m, 2)), 0)
     ones = np.ones((1, m), dtype=np.int64)
-    box = log_boxes(ones, ones, *_structure(model.graph), model.probabilities, model.log_weights)
+    box = log_boxes(ones, ones, model)
     assert box[0] == pytest.approx(scores(model, ones.astype(np.uint8))[0], rel=1e-10)
 
 
@@ -127,9 +127,7 @@ def test_expected_counts_raise_the_likelihood() -> None:
         now = scores(model, codes).sum()
         assert now >= before - 1e-6
         before = now
-        counts, chosen = expected_counts(
-            columns, np.ones(len(codes)), *_structure(model.graph), model.logs, model.log_weights
-        )
+        counts, chosen = expected_counts(columns, np.ones(len(codes)), model)
         assert counts.sum() == pytest.approx(len(codes) * len(cards))
         model = Spgm.fitted(model.graph, counts, chosen, 0.0)
 
@@ -139,3 +137,26 @@ def test_wrong_settings_are_named() -> None:
         SPGM(n_components=0)
     with pytest.raises(ValueError, match="prior"):
         SPGM(prior=0.0)
+
+
+def test_rows_beyond_the_range_of_doubles_are_scored_by_logarithms() -> None:
+    m = 400
+    matrix = np.zeros((m, m))
+    for apart, value in ((1, 2.0), (2, 1.0)):
+        i = np.arange(m - apart)
+        matrix[i, i + apart] = matrix[i + apart, i] = value
+    builder = Builder(matrix, np.full(m, 2))
+    builder.insert_best(50)
+    graph = builder.graph()
+    equal_is_likely = np.where(np.arange(graph.n_cells) % 4 % 3 == 0, 1e4, 1.0)
+    model = Spgm.fitted(graph, equal_is_likely, graph.first_weights, 0.0)
+    changing = np.tile((np.arange(m) % 2).astype(np.uint8), (3, 1))
+    found = scores(model, changing)
+    assert found[0] < -1000
+    limits = changing.astype(np.int64)
+    np.testing.assert_allclose(log_boxes(limits, limits, model), found, rtol=1e-12)
+    columns = np.ascontiguousarray(changing.T)
+    counts, chosen = expected_counts(columns, np.ones(3), model)
+    assert counts.sum() == pytest.approx(3 * m)
+    assert np.isfinite(chosen).all()
+    assert chosen.sum() > 0
