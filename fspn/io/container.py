@@ -1,15 +1,17 @@
 """One file of plain data: a JSON header and arrays, compressed, with a checksum. No pickle.
 
 Layout, little-endian: 8 bytes of magic, the format version (4 bytes), the length of the body before
-compression (8), the body (deflate), the SHA-256 of all that precedes it (32). The body is the
-length of the header (8), the header (JSON), the arrays one after the other. The same contents
-always give the same bytes.
+compression (8), the body (LZMA2; deflate up to version 2), the SHA-256 of all that precedes it
+(32). The body is the length of the header (8), the header (JSON), the arrays one after the other,
+integers in the shortest coding of :mod:`fspn.io.integers`. The same contents always give the same
+bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import os
 import secrets
 import struct
@@ -20,16 +22,24 @@ from typing import Any
 
 import numpy as np
 
+from fspn.io.integers import RAW, decode, encode
+
 MAGIC = b"\x89FSPN\r\n\x1a"
-VERSION = 2
-READABLE = (1, 2)
-"""Version 1 has other cells of continuous columns, and no missing values or types."""
+VERSION = 3
+READABLE = (1, 2, 3)
+"""Version 1 has other cells of continuous columns, and no missing values or types; up to version 2
+arrays are stored as they are and the body is deflated."""
+
+LAST_DEFLATED = 2
 
 HEAD = struct.Struct("<8sIQ")
 LENGTH = struct.Struct("<Q")
 DIGEST_BYTES = 32
-MAX_RATIO = 1100
-"""Deflate cannot shrink anything by more than 1,032 times: a larger claim is no honest file."""
+MAX_RATIO = 8000
+"""LZMA2 cannot shrink anything by more than about 7,000 times, deflate by 1,032: a larger claim is
+no honest file."""
+FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "lp": 0, "pb": 0, "dict_size": 1 << 23}]
+"""Bytes of numbers: neither the byte before one nor its place says anything about it."""
 
 DTYPES = frozenset(np.dtype(code).newbyteorder("<").str for code in "?bBhHiIqQefd")
 MAX_DIMENSIONS = 32
@@ -42,11 +52,23 @@ class ModelFileError(ValueError):
 def pack(header: dict[str, Any], arrays: Sequence[np.ndarray]) -> bytes:
     """Header and arrays as the bytes of a file."""
     flat = [_little_endian(array) for array in arrays]
-    described = {**header, "arrays": [[array.dtype.str, list(array.shape)] for array in flat]}
+    coded = [encode(array) for array in flat]
+    described = {
+        **header,
+        "arrays": [
+            [array.dtype.str, list(array.shape), coding, len(data)]
+            for array, (coding, data) in zip(flat, coded, strict=True)
+        ],
+    }
     text = json.dumps(described, sort_keys=True, separators=(",", ":")).encode("ascii")
-    body = b"".join([LENGTH.pack(len(text)), text, *(array.tobytes() for array in flat)])
-    content = HEAD.pack(MAGIC, VERSION, len(body)) + zlib.compress(body, 9)
+    body = b"".join([LENGTH.pack(len(text)), text, *(data for _, data in coded)])
+    content = HEAD.pack(MAGIC, VERSION, len(body)) + compress(body)
     return content + hashlib.sha256(content).digest()
+
+
+def compress(body: bytes) -> bytes:
+    """Bytes as a file keeps them."""
+    return lzma.compress(body, format=lzma.FORMAT_RAW, filters=FILTERS)
 
 
 def _little_endian(array: np.ndarray) -> np.ndarray:
@@ -85,36 +107,39 @@ def _checked_body(content: bytes, source: str) -> bytes:
         )
     if hashlib.sha256(content[:-DIGEST_BYTES]).digest() != content[-DIGEST_BYTES:]:
         raise ModelFileError(f"{source} is truncated or was altered: its checksum does not match")
-    return _inflate(content[HEAD.size : -DIGEST_BYTES], length, source)
+    return _decompress(content[HEAD.size : -DIGEST_BYTES], version, length, source)
 
 
-def _inflate(packed: bytes, length: int, source: str) -> bytes:
+def _decompress(packed: bytes, version: int, length: int, source: str) -> bytes:
     if length > MAX_RATIO * len(packed):
         raise ModelFileError(f"{source}: the contents cannot be as long as {length} bytes")
-    inflater = zlib.decompressobj()
+    opened: Any = zlib.decompressobj()
+    if version > LAST_DEFLATED:
+        opened = lzma.LZMADecompressor(format=lzma.FORMAT_RAW, filters=FILTERS)
     try:
-        body = inflater.decompress(packed, length + 1)
-    except zlib.error as error:
+        body: bytes = opened.decompress(packed, length + 1)
+    except (zlib.error, lzma.LZMAError) as error:
         raise ModelFileError(f"{source}: the contents cannot be decompressed ({error})") from error
-    if len(body) != length or not inflater.eof:
+    if len(body) != length or not opened.eof:
         raise ModelFileError(f"{source}: the contents do not have the stated length")
     return body
 
 
 def _read_arrays(described: list[list[Any]], data: memoryview) -> list[np.ndarray]:
     arrays, offset = [], 0
-    for name, shape in described:
+    for name, shape, *coded in described:
         if name not in DTYPES or len(shape) > MAX_DIMENSIONS:
             raise ValueError(f"array of type {name!r} and {len(shape)} dimensions")
         if not all(type(side) is int and side >= 0 for side in shape):
             raise ValueError(f"array of shape {shape!r}")
         dtype = np.dtype(name)
         count = _count(shape)
-        if offset + count * dtype.itemsize > len(data):
+        coding, length = coded or (RAW, count * dtype.itemsize)
+        if type(length) is not int or not 0 <= length <= len(data) - offset:
             raise ValueError("an array reaches beyond the end")
-        array = np.frombuffer(data, dtype, count, offset).reshape(shape)
+        array = decode(coding, data[offset : offset + length], dtype, count).reshape(shape)
         arrays.append(array.astype(dtype.newbyteorder("=")))
-        offset += count * dtype.itemsize
+        offset += length
     if offset != len(data):
         raise ValueError("there are bytes left over")
     return arrays

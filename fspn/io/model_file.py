@@ -17,7 +17,15 @@ import pandas as pd
 
 from fspn.io.container import ModelFileError, pack, unpack, write_atomically
 from fspn.io.old_cells import cells_of_shape
-from fspn.model.cpt.backoff import BackoffLevel, BackoffTable
+from fspn.model.cpt.backoff import BackoffLevel, BackoffTable, CountLevel
+from fspn.model.cpt.compact import (
+    base_of_counts,
+    cells_state,
+    follows_from,
+    level_of_cells,
+    pseudo_count_of,
+    with_fewer_parents,
+)
 from fspn.model.cpt.full import FullTable
 from fspn.model.dispatch import ByKind
 from fspn.model.leaves.base import State
@@ -50,6 +58,9 @@ TABLES: dict[str, Any] = {kind.family: kind for kind in (*get_args(BackoffLevel)
 """The kinds of conditional tables, by name; leaf families are in their registry."""
 
 assert all(is_registered(family) for family in BUILT_IN)
+
+CELLS, FEWER = "cells", "fewer parents"
+"""Back-off levels as numbered cells, and as what follows from the level above them."""
 
 DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
@@ -172,7 +183,22 @@ class _Writer:
     def _cpt(self, cpt: BackoffTable | FullTable) -> Record:
         if isinstance(cpt, FullTable):
             return ["full", self.family(cpt)]
-        return ["ladder", self.array(cpt.base), [self.family(level) for level in cpt.levels]]
+        size = len(cpt.base)
+        pairs = zip(cpt.levels, (*cpt.levels[1:], None), strict=True)
+        levels = [self._level(level, above, size) for level, above in pairs]
+        pseudo_count = pseudo_count_of(cpt)
+        if pseudo_count is not None:
+            return ["counted", [size, pseudo_count], levels]
+        return ["ladder", self.array(cpt.base), levels]
+
+    def _level(self, level: BackoffLevel, above: BackoffLevel | None, size: int) -> Record:
+        """A back-off level; one that follows from the level above it by its smoothing alone."""
+        if not isinstance(level, CountLevel):
+            return self.family(level)
+        if isinstance(above, CountLevel) and follows_from(level, above, size):
+            return [FEWER, level.alpha]
+        state = cells_state(level, size)
+        return self.family(level) if state is None else [CELLS, self.arrays_of(state)]
 
     _RECORDS: ClassVar[ByKind[Record]] = ByKind(
         "saving",
@@ -302,11 +328,35 @@ class _Reader:
 
     def _table(self, stack: list[Node], variable: Any, given: list[Any], record: Record) -> Node:
         kind, *rest = record
-        if kind == "full":
-            cpt = self.family(rest[0])
-        else:
-            cpt = BackoffTable(self.array(rest[0]), tuple(self.family(level) for level in rest[1]))
+        cpt = self.family(rest[0]) if kind == "full" else self._ladder(kind, *rest)
         return TableSplit(_index(variable), tuple(_index(v) for v in given), cpt)
+
+    def _ladder(self, kind: str, base: Any, records: list[Record]) -> BackoffTable:
+        if kind != "counted":
+            row = self.array(base)
+            return BackoffTable(row, self._levels(records, len(row)))
+        size, pseudo_count = base
+        levels = self._levels(records, _index(size))
+        top = levels[-1]
+        if not isinstance(top, CountLevel):
+            raise ValueError("a base that follows from a level without counts")
+        return BackoffTable(base_of_counts(top, size, float(pseudo_count)), levels)
+
+    def _levels(self, records: list[Record], size: int) -> tuple[BackoffLevel, ...]:
+        """The levels of a table of so many codes, read from the last, on which others rest."""
+        levels: list[BackoffLevel] = []
+        for kind, content in reversed(records):
+            if kind == FEWER:
+                above = levels[-1]
+                if not isinstance(above, CountLevel):
+                    raise ValueError("counts that follow from a level without counts")
+                levels.append(with_fewer_parents(above, size, float(content)))
+            elif kind == CELLS:
+                state = {key: self.array(index) for key, index in content}
+                levels.append(level_of_cells(state, size))
+            else:
+                levels.append(self.family([kind, content]))
+        return tuple(reversed(levels))
 
     def _factorize(self, stack: list[Node]) -> Node:
         return Factorize(*_pop(stack, 2))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from fspn.learn.slices import Slice
-from fspn.model.marginals import NoMarginals, marginals, tilted
+from fspn.model.marginals import NoMarginals, marginals, settled_tables, tilted
 from fspn.model.nodes import Node
 from fspn.model.query_cost import query_cost
 
@@ -31,6 +31,10 @@ PRIOR, MAX_PRIOR = 0.1, 0.002
 
 def keep_marginals(root: Node, data: Slice) -> Node:
     """The tilted model; unchanged where it is no sum or product of narrow networks."""
+    return settled_tables(_tilted_until_kept(root, data))
+
+
+def _tilted_until_kept(root: Node, data: Slice) -> Node:
     wanted = {v: _share(data, v) for v in range(len(data.domain))}
     best, least, power = root, np.inf, 1.0
     for _ in range(_rounds(root, data)):

@@ -8,12 +8,13 @@ a product node concatenates them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fspn.model.cpt.backoff import BackoffTable
+from fspn.model.cpt.compact import settled
 from fspn.model.cpt.dense import dense_table
 from fspn.model.dispatch import ByKind
 from fspn.model.graph import elimination_order
@@ -172,41 +173,53 @@ def _times(
 
 def tilted(root: Node, factors: Mapping[int, np.ndarray]) -> Node:
     """The model with the rows of some variables multiplied by a factor per code, and normalised."""
+    return _rewritten(root, lambda node: _tilted_part(node, factors))
+
+
+def settled_tables(root: Node) -> Node:
+    """The model with the tables of its networks in few numbers (:mod:`fspn.model.cpt.compact`)."""
+    return _rewritten(root, _settled_part)
+
+
+def _rewritten(root: Node, change: Callable[[Node], Node]) -> Node:
+    """The model with its leaves and tables changed; other models inside leaves stay."""
     spine: list[Factorize] = []
     while isinstance(root, Factorize):
         spine.append(root)
         root = root.left
-    node = TILTED(root, factors)
+    node = REWRITTEN(root, change)
     for part in reversed(spine):
-        node = Factorize(node, TILTED(part.right, factors))
+        node = Factorize(node, REWRITTEN(part.right, change))
     return node
 
 
-def _tilted_children(node: Sum | Product, factors: Mapping[int, np.ndarray]) -> Node:
-    return replace(node, children=tuple(tilted(child, factors) for child in node.children))
+def _rewritten_children(node: Sum | Product, change: Callable[[Node], Node]) -> Node:
+    return replace(node, children=tuple(_rewritten(child, change) for child in node.children))
 
 
-def _tilted_leaf(node: UniLeaf, factors: Mapping[int, np.ndarray]) -> Node:
+def _tilted_part(node: Node, factors: Mapping[int, np.ndarray]) -> Node:
+    if isinstance(node, UniLeaf) and node.variable in factors:
+        p = np.asarray(node.dist.pmf()) * factors[node.variable]
+        return UniLeaf(node.variable, Categorical(p / p.sum()))
+    if not isinstance(node, TableSplit) or not isinstance(node.cpt, BackoffTable):
+        return node
     if node.variable not in factors:
         return node
-    p = np.asarray(node.dist.pmf()) * factors[node.variable]
-    return UniLeaf(node.variable, Categorical(p / p.sum()))
+    return replace(node, cpt=node.cpt.tilted(factors[node.variable]))
 
 
-def _tilted_table(node: TableSplit, factors: Mapping[int, np.ndarray]) -> Node:
-    if node.variable in factors and isinstance(node.cpt, BackoffTable):
-        return replace(node, cpt=node.cpt.tilted(factors[node.variable]))
+def _settled_part(node: Node) -> Node:
+    if isinstance(node, TableSplit) and isinstance(node.cpt, BackoffTable):
+        return replace(node, cpt=settled(node.cpt))
     return node
 
 
-TILTED: ByKind[Node] = ByKind(
-    "tilting",
+REWRITTEN: ByKind[Node] = ByKind(
+    "changing tables",
     {
-        UniLeaf: _tilted_leaf,
-        TableSplit: _tilted_table,
-        Sum: _tilted_children,
-        Product: _tilted_children,
-        Factorize: tilted,
+        **dict.fromkeys((UniLeaf, TableSplit), lambda node, change: change(node)),
+        **dict.fromkeys((Sum, Product), _rewritten_children),
+        Factorize: _rewritten,
         **dict.fromkeys((MultiLeaf, Split), lambda node, _: node),
     },
 )

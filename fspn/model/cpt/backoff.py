@@ -65,7 +65,7 @@ class CountLevel:
     ) -> CountLevel:
         """From the filled cells of a table, sorted by key and code."""
         row_key, start = np.unique(keys, return_index=True)
-        start = np.append(start, len(keys)).astype(np.int32)
+        start = shrink(np.append(start, len(keys)))
         return cls(sizes, shrink(row_key), start, shrink(codes), counts, alpha)
 
     @property
@@ -128,7 +128,11 @@ class CountLevel:
             yield "negative counts or a negative strength of smoothing"
         elif len(self.start) != len(self.keys) + 1 or len(self.counts) != n or n == 0:
             yield "a table whose rows, codes and counts do not fit"
-        elif self.start[0] != 0 or self.start[-1] != n or not (np.diff(self.start) > 0).all():
+        elif (
+            self.start[0] != 0
+            or self.start[-1] != n
+            or not (self.start[1:] > self.start[:-1]).all()
+        ):
             yield "a table whose rows do not cover its entries"
         yield from tilt_faults(self.tilt, size)
 

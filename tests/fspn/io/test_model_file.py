@@ -30,7 +30,17 @@ from fspn.model.leaves.continuous import GaussianMixture, Histogram
 from fspn.model.leaves.independent import Independent
 from fspn.model.leaves.joint import SparseJoint
 from fspn.model.leaves.nested import Nested
-from fspn.model.nodes import Factorize, MultiLeaf, Node, Product, Split, Sum, TableSplit, UniLeaf
+from fspn.model.nodes import (
+    Factorize,
+    MultiLeaf,
+    Node,
+    Product,
+    Split,
+    Sum,
+    TableSplit,
+    UniLeaf,
+    walk,
+)
 from fspn.schema.cells import Cells
 from fspn.schema.domain import Domain, Variable
 from fspn.schema.events import Codes, Interval, Span
@@ -360,3 +370,69 @@ def test_loaded_models_answer_the_same(tmp_path: Path) -> None:
     points = np.column_stack([maker.rng.integers(0, size, 50) for size in maker.sizes])
     events = point_events(points)
     assert np.array_equal(log_probability(loaded, events), log_probability(root, events))
+
+
+def learned() -> tuple[FSPN, pd.DataFrame]:
+    """A model with several levels of counts, tilts, cells and missing labels."""
+    rng = np.random.default_rng(4)
+    n = 4000
+    a, e = rng.integers(0, 4, n), rng.integers(0, 3, n)
+    b = (a + rng.integers(0, 2, n)) % 5
+    c = np.where(rng.random(n) < 0.9, (a * b + e) % 6, rng.integers(0, 6, n))
+    label = np.array(list("pqrs"), dtype=object)[(c * a + rng.integers(0, 2, n)) % 4]
+    label[rng.random(n) < 0.1] = None
+    x = np.where(rng.random(n) < 0.3, 0.0, rng.normal(c, 1.0))
+    table = pd.DataFrame({"a": a, "b": b, "c": c, "e": e, "label": label, "x": x})
+    return FSPN(offsets=False, random_state=0).fit(table), table
+
+
+def test_a_learned_model_comes_back_to_the_bit(tmp_path: Path) -> None:
+    model, table = learned()
+    model.save(tmp_path / "m.fspn")
+    loaded = FSPN.load(tmp_path / "m.fspn")
+    pairs = list(zip(walk(model.root_), walk(loaded.root_), strict=True))
+    kinds = set()
+    for one, other in pairs:
+        if isinstance(one, TableSplit) and isinstance(one.cpt, BackoffTable):
+            assert isinstance(other, TableSplit)
+            assert isinstance(other.cpt, BackoffTable)
+            assert np.array_equal(one.cpt.base, other.cpt.base)
+            for level, its in zip(one.cpt.levels, other.cpt.levels, strict=True):
+                mine, read = level.state(), its.state()
+                assert list(mine) == list(read)
+                assert all(np.array_equal(mine[key], read[key]) for key in mine)
+                assert all(mine[key].dtype == read[key].dtype for key in mine)
+    assert np.array_equal(model.score_samples(table), loaded.score_samples(table))
+    header, _ = unpack((tmp_path / "m.fspn").read_bytes(), "it")
+    for record in header["nodes"]:
+        if record[0] == "table":
+            kinds |= {record[3][0], *(level[0] for level in record[3][2])}
+    assert kinds >= {"counted", "cells", "fewer parents"}
+    loaded.save(tmp_path / "again.fspn")
+    assert (tmp_path / "again.fspn").read_bytes() == (tmp_path / "m.fspn").read_bytes()
+
+
+def _levels(header: Any) -> list[Any]:
+    """The levels of the first table of a header that are stored in few numbers."""
+    tables = (node[3] for node in header["nodes"] if node[0] == "table")
+    return next(cpt[2] for cpt in tables if cpt[2][0][0] == "fewer parents")
+
+
+FORGED_LEVELS = {
+    "nothing above": lambda h, a: _levels(h).__setitem__(-1, ["fewer parents", 1.0]),
+    "no counts above": lambda h, a: _levels(h).__setitem__(-1, ["offset", []]),
+    "negative smoothing": lambda h, a: _levels(h).__setitem__(0, ["fewer parents", -1.0]),
+    "cells outside": lambda h, a: a[_levels(h)[-1][1][1][1]].__setitem__(-1, 2**50),
+    "cells out of order": lambda h, a: a.__setitem__(
+        _levels(h)[-1][1][1][1], a[_levels(h)[-1][1][1][1]][::-1].copy()
+    ),
+    "lost counts": lambda h, a: a.__setitem__(_levels(h)[-1][1][2][1], np.array([3])),
+}
+
+
+@pytest.mark.parametrize("name", FORGED_LEVELS)
+def test_forged_levels_are_refused(tmp_path: Path, name: str) -> None:
+    learned()[0].save(tmp_path / "m.fspn")
+    _forge(tmp_path / "m.fspn", FORGED_LEVELS[name])
+    with pytest.raises(ModelFileError, match=r"damaged|no proper model"):
+        load_model(tmp_path / "m.fspn")
