@@ -73,6 +73,7 @@ class Footprint:
         n_multi_leaves: Number of multi-leaves (the paper's l), where the model is an FSPN.
         depth: Nodes on the longest way from the root to a leaf, where there is a tree.
         compiled_bytes: Bytes of the form that answers queries, where that is another one.
+        stored_bytes: Bytes of the file that keeps the model, where there is one.
     """
 
     n_nodes: int
@@ -82,6 +83,7 @@ class Footprint:
     n_multi_leaves: int | None = None
     depth: int | None = None
     compiled_bytes: int | None = None
+    stored_bytes: int | None = None
 
     @classmethod
     def of(cls, n_nodes: int, distributions: Iterable[np.ndarray], links: int) -> Footprint:

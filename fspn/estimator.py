@@ -246,9 +246,13 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         from fspn.io.model_file import save_model
 
         self._check_fitted()
+        save_model(path, self.domain_, self.root_, self._kept_params())
+
+    def _kept_params(self) -> dict[str, Any]:
+        """What a file keeps beside the model itself."""
         params = storable(self.get_params(deep=False))
         facts = {"as_frame_": self.as_frame_, "n_rows_": self.n_rows_, "gains_": self.gains_}
-        save_model(path, self.domain_, self.root_, {**params, **facts})
+        return {**params, **facts}
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> FSPN:
@@ -317,6 +321,14 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
     def size_bytes_(self) -> int:
         """The size of parameters and structure; see :func:`fspn.model.size.size_bytes`."""
         return size_bytes(self.root_) + sum(v.nbytes for v in self.domain_.variables)
+
+    @property
+    def file_bytes_(self) -> int:
+        """The size of the file that :meth:`save` writes."""
+        from fspn.io.model_file import model_bytes
+
+        self._check_fitted()
+        return len(model_bytes(self.domain_, self.root_, self._kept_params()))
 
 
 def _listed(texts: str | Sequence[str]) -> Sequence[str]:

@@ -63,9 +63,10 @@ class FSPNEstimator(Estimator):
 
     @property
     def footprint(self) -> Footprint:
-        """Nodes, parameters and bytes as the library counts them."""
+        """Nodes, parameters and bytes as the library counts them, and the bytes of its file."""
         model = self.model
-        return Footprint(model.n_nodes_, model.n_parameters_, model.size_bytes_)
+        size = model.n_nodes_, model.n_parameters_, model.size_bytes_
+        return Footprint(*size, stored_bytes=model.file_bytes_)
 
 
 class FSPNPaperEstimator(FSPNEstimator):

@@ -38,9 +38,10 @@ class ResultRow:
     and the settings that were swept beyond these);
     `search_rows` is on how many training rows a search compared its whole grid, where not on all;
     `at_edge` lists the hyper-parameters that the search left at an edge of its grid;
-    `compiled_bytes` is the form that answers queries, `size_bytes` the model itself; `n_factorize`
-    and `n_multi_leaves` are the paper's f and l; `node_type` is the processor and its number of
-    cores: times of different types do not compare.
+    `compiled_bytes` is the form that answers queries, `size_bytes` the model itself,
+    `stored_bytes` the file that keeps it; `n_factorize` and `n_multi_leaves` are the paper's f and
+    l; `node_type` is the processor and its number of cores: times of different types do not
+    compare.
     """
 
     fingerprint: str
@@ -79,6 +80,7 @@ class ResultRow:
     n_parameters: float = NAN
     size_bytes: float = NAN
     compiled_bytes: float = NAN
+    stored_bytes: float = NAN
     n_factorize: float = NAN
     n_multi_leaves: float = NAN
     depth: float = NAN

@@ -38,6 +38,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "search.limit_seconds": (0, INF),
     "search.rows": (1, INF),
     "search.finalists": (1, INF),
+    "search.job_seconds": (0, INF),
     "plan.workers": (-1, INF),
     "model.alpha": (0, INF),
     "model.min_rows": (1, INF),
@@ -94,6 +95,7 @@ class SearchConfig:
         limit_seconds: time limit of one fit.
         rows: compare the settings on so many training rows, the best once more on all; None = all.
         finalists: how many settings are compared on all rows, where `rows` is given.
+        job_seconds: time limit of a whole job of a study on this machine, estimates included.
     """
 
     grid: dict[str, list[Any]] = field(default_factory=dict)
@@ -104,6 +106,7 @@ class SearchConfig:
     limit_seconds: float | None = None
     rows: int | None = None
     finalists: int = 3
+    job_seconds: float | None = None
 
 
 @dataclass(frozen=True)

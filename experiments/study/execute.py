@@ -22,9 +22,9 @@ from experiments.study.cluster import Cluster, Event
 from experiments.study.config import JobConfig, Phase, PlanConfig
 from experiments.study.executors import ExecutorConfig
 from experiments.study.expected import clock_of
-from experiments.study.job import Outcome, run_job
+from experiments.study.job import Outcome, record_late, run_job
 from experiments.study.plan import compose_jobs, expand, workers_of
-from experiments.study.pool import Ended, Started, run_tasks
+from experiments.study.pool import Ended, Limit, Started, run_tasks
 from experiments.study.progress import Display
 
 log = logging.getLogger(__name__)
@@ -149,7 +149,7 @@ def _measure(waiting: Sequence[JobConfig], display: Display) -> list[str]:
 def _events(stage: Sequence[JobConfig], runner: Cluster) -> Iterator[Event]:
     """What happens while the jobs of a stage run, by whatever runs them."""
     if runner.config.is_local:
-        return run_tasks(_work, stage, runner.workers)
+        return run_tasks(_work, stage, runner.workers, LIMIT)
     return runner.run(_work_or_fail, stage)
 
 
@@ -178,6 +178,14 @@ def _show(display: Display, event: Ended[JobConfig, Outcome]) -> bool:
     row = event.result.row
     display.ended(event.task.title, row, skipped=event.result.skipped, seconds=event.result.seconds)
     return row.status != "failed"
+
+
+def _job_seconds(config: JobConfig) -> float | None:
+    return config.search.job_seconds
+
+
+LIMIT = Limit(_job_seconds, record_late)
+"""A job that takes longer than its limit is ended, and its row says so."""
 
 
 def _work_or_fail(config: JobConfig) -> Outcome:

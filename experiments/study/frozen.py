@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from experiments.records.rows import collect
@@ -68,7 +69,9 @@ def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:
 def _chosen(config: JobConfig, rows: pd.DataFrame) -> dict[str, Any]:
     """The setting of the latest of the rows, as far as the model has its hyper-parameters."""
     last = rows.sort_values("started_at").iloc[-1]
-    chosen: dict[str, Any] = {**json.loads(last["params"]), "size_bytes": int(last["size_bytes"])}
+    chosen: dict[str, Any] = json.loads(last["params"])
+    sizes = {key: last[key] for key in ("size_bytes", "stored_bytes")}
+    chosen |= {key: int(size) for key, size in sizes.items() if not np.isnan(size)}
     return {k: v for k, v in chosen.items() if k in config.model.params}
 
 

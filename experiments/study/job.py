@@ -63,6 +63,28 @@ def run_job(config: JobConfig) -> Outcome:
         return _run_unless_finished(config, stop)
 
 
+def record_late(config: JobConfig) -> Outcome:
+    """Record that a job was ended because it took longer than `search.job_seconds`."""
+    dataset = load(config.dataset, config.seed, config.cache_dir, config.workload)
+    config = with_settings(config, dataset)
+    limit = f"{config.search.job_seconds:g} s" if config.search.job_seconds else "its limit"
+    row = replace(
+        _blank_row(config, dataset),
+        status="timeout",
+        error=f"the job did not end within {limit} (learning, search and estimates)",
+        job_seconds=_number(config.search.job_seconds),
+    )
+    store = Store.of(config.results_dir, config.study)
+    tracker = tracking.tracker(config.tracking_uri, config.results_dir)
+    with locked(store.lock(row.fingerprint)):
+        recorder = Recorder(tracker, store, row, _resolved(config), live=config.live)
+        with _closing(recorder):
+            row = replace(row, run_id=recorder.run_id)
+            recorder.record(row, None)
+        KeptTrials(store.trials(row.fingerprint), row.node_type).forget()
+    return Outcome(row, skipped=False)
+
+
 def _run_unless_finished(config: JobConfig, stop: Stop) -> Outcome:
     machine = Machine.local(config.label)
     store = Store.of(config.results_dir, config.study)
@@ -184,9 +206,9 @@ def _as_failed(row: ResultRow, error: Exception) -> ResultRow:
 
 def _finder(config: JobConfig, dataset: Dataset) -> Callable[..., SearchResult]:
     """How the setting is found: real tables and coarse searches end with a fit on all rows."""
-    if dataset.counting is not None:
-        return search_and_refit
     rows, finalists = config.search.rows, config.search.finalists
+    if dataset.counting is not None:
+        return partial(search_and_refit, rows=rows)
     if rows is None:
         return search
     return partial(search_coarse_to_fine, rows=rows, finalists=finalists)
@@ -266,6 +288,7 @@ def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> Resu
         n_parameters=size.n_parameters,
         size_bytes=size.size_bytes,
         compiled_bytes=_number(size.compiled_bytes),
+        stored_bytes=_number(size.stored_bytes),
         n_factorize=_number(size.n_factorize),
         n_multi_leaves=_number(size.n_multi_leaves),
         depth=_number(size.depth),

@@ -7,6 +7,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -37,8 +38,26 @@ class WorkerDied(RuntimeError):
     """The process that ran a job was killed, e.g. for want of memory."""
 
 
+@dataclass(frozen=True)
+class Limit(Generic[Task, Result]):
+    """How long a task may take, and what is run in a new process in place of one that was ended.
+
+    A process is ended from outside: compiled code of a library heeds no signal.
+
+    Arguments:
+        seconds: most seconds of a task; None = no limit.
+        late: gives the result of a task that took longer.
+    """
+
+    seconds: Callable[[Task], float | None]
+    late: Callable[[Task], Result]
+
+
 def run_tasks(
-    function: Callable[[Task], Result], tasks: Sequence[Task], workers: int
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    workers: int,
+    limit: Limit[Task, Result] | None = None,
 ) -> Iterator[Started[Task] | Ended[Task, Result]]:
     """Run `function` on each task in `workers` processes; yields what happens as it happens.
 
@@ -50,7 +69,9 @@ def run_tasks(
         todo.put(task)
     slots = [_Slot() for _ in range(min(workers, len(tasks)))]
     for slot in slots:
-        threading.Thread(target=slot.work, args=(function, todo, events), daemon=True).start()
+        threading.Thread(
+            target=slot.work, args=(function, todo, events, limit), daemon=True
+        ).start()
     try:
         ended = 0
         while ended < len(tasks):
@@ -74,6 +95,7 @@ class _Slot:
         function: Callable[[Task], Result],
         todo: queue.SimpleQueue[Task],
         events: queue.SimpleQueue[Started[Task] | Ended[Task, Result]],
+        limit: Limit[Task, Result] | None,
     ) -> None:
         while not self.stopped:
             try:
@@ -81,18 +103,32 @@ class _Slot:
             except queue.Empty:
                 return
             events.put(Started(task))
-            events.put(self._run(function, task))
+            events.put(self._run(function, task, limit))
 
     def stop(self) -> None:
         self.stopped = True
+        self._kill()
+
+    def _kill(self) -> None:
         processes = list((self.executor._processes or {}).values())
         self.executor.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.kill()
 
-    def _run(self, function: Callable[[Task], Result], task: Task) -> Ended[Task, Result]:
+    def _run(
+        self,
+        function: Callable[[Task], Result],
+        task: Task,
+        limit: Limit[Task, Result] | None,
+    ) -> Ended[Task, Result]:
         try:
-            return Ended(task, self.executor.submit(function, task).result(), None)
+            future = self.executor.submit(function, task)
+            _, unfinished = futures.wait([future], limit.seconds(task) if limit else None)
+            if limit is None or not unfinished:
+                return Ended(task, future.result(), None)
+            self._kill()
+            self.executor = self._start()
+            return Ended(task, self.executor.submit(limit.late, task).result(), None)
         except BrokenProcessPool:
             self.executor = self._start()
             died = WorkerDied("the job's process was killed (out of memory?)")

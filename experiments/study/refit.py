@@ -45,18 +45,23 @@ def search_and_refit(
     grid: Mapping[str, Sequence[Any]],
     dataset: Dataset,
     seed: int,
+    *,
+    rows: int | None = None,
     **options: Unpack[SearchOptions],
 ) -> SearchResult:
     """The setting that is best on held-out rows, learned once more from the whole table.
 
-    The arguments are those of `search`. With a single setting there is nothing to search. The time
+    Settings are compared on all other rows, or on a sample of `rows` of them. The rest of the
+    arguments are those of `search`. With a single setting there is nothing to search. The time
     of training is that of the last fit. An estimator that cannot run here is a gap, not a failure.
     """
+    n_train = len(dataset.train)
     trials: tuple[Trial, ...] = ()
     best: dict[str, Any] = {key: values[0] for key, values in grid.items()}
     score = float("nan")
     if len(settings(grid)) > 1:
-        found = search(build, grid, held_out(dataset), seed, **options)
+        compared = _sampled(held_out(dataset), rows, seed)
+        found = search(build, grid, compared, seed, **options)
         trials, best, score = found.trials, found.best.params, found.best.valid_ll
     started = time.perf_counter()
     with options.get("turn", nullcontext)(), one_thread():
@@ -70,13 +75,22 @@ def search_and_refit(
     last = Trial(len(trials), best, "ok", "", score, seconds, spent)
     if not trials and "report" in options:
         options["report"](last)
-    return SearchResult(cast(DensityModel, model), last, (*trials, last))
+    sample = float(rows) if trials and rows is not None and rows < n_train else float("nan")
+    return SearchResult(cast(DensityModel, model), last, (*trials, last), sample)
 
 
 def held_out(dataset: Dataset) -> Dataset:
     """The dataset with its validation rows taken out of the training rows."""
     rest = dataset.train.drop(index=dataset.valid.index)
     return replace(dataset, train=rest.reset_index(drop=True))
+
+
+def _sampled(dataset: Dataset, rows: int | None, seed: int) -> Dataset:
+    """The dataset with a random sample of its training rows; tables are often sorted."""
+    if rows is None or rows >= len(dataset.train):
+        return dataset
+    some = dataset.train.sample(rows, random_state=seed).sort_index().reset_index(drop=True)
+    return replace(dataset, train=some)
 
 
 def _fit(

@@ -52,7 +52,7 @@ from fspn.schema.values import pandas_type
 from fspn.schema.variable import Variable
 from fspn.validate import ModelError, validate
 
-__all__ = ["ModelFileError", "load_model", "save_model"]
+__all__ = ["ModelFileError", "load_model", "model_bytes", "save_model"]
 
 TABLES: dict[str, Any] = {kind.family: kind for kind in (*get_args(BackoffLevel), FullTable)}
 """The kinds of conditional tables, by name; leaf families are in their registry."""
@@ -79,6 +79,11 @@ def save_model(
         params: Settings to keep with the model: numbers, strings, booleans, None, and lists,
             tuples and dictionaries of them.
     """
+    write_atomically(path, model_bytes(domain, root, params))
+
+
+def model_bytes(domain: Domain, root: Node, params: Mapping[str, Any]) -> bytes:
+    """The contents of the file that :func:`save_model` writes."""
     validate(root, domain)
     writer = _Writer()
     header = {
@@ -86,7 +91,7 @@ def save_model(
         "nodes": [writer.node(node) for node in _with_nested(root)],
         "params": [[key, _as_json(value, f"parameter {key!r}")] for key, value in params.items()],
     }
-    write_atomically(path, pack(header, writer.arrays))
+    return pack(header, writer.arrays)
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[Domain, Node, dict[str, Any]]:

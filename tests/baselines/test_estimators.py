@@ -88,6 +88,18 @@ def test_a_sample_takes_the_bytes_it_is_given(table):
         RowSample(share=0)
 
 
+def test_a_sample_fills_the_file_that_it_is_given(table):
+    large = pd.concat([table] * 10, ignore_index=True)
+    whole = RowSample(share=1.0).fit(large, {}, 0)
+    stored = whole.footprint.stored_bytes
+    assert stored <= whole.size_bytes
+    half = RowSample(stored_bytes=stored // 2).fit(large, {}, 0).footprint
+    assert 0.4 * stored < half.stored_bytes <= stored / 2
+    assert RowSample(stored_bytes=10 * stored).fit(large, {}, 0).size_bytes == whole.size_bytes
+    with pytest.raises(ValueError, match="stored_bytes"):
+        RowSample(stored_bytes=0)
+
+
 @pytest.mark.parametrize(
     "model", [Independent(), BNDag(), MSPN(min_rows=100)], ids=lambda m: m.name
 )

@@ -1,7 +1,8 @@
 """The command: `python -m experiments.report.row_counts`, from recorded runs to tables and figure.
 
-What the runs come to is kept under `<results>/reference/row_counts*.csv`; without runs the tables
-and the figure are drawn from there.
+It writes to `<results>/report`, which git ignores; `--freeze` writes what is committed:
+`reference/row_counts*.csv`, `figures` and `tables` of the results folder. Without runs the tables
+and the figure are drawn from that reference.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class Kept:
     worst: pd.DataFrame
 
 
-def keep_runs(results_dir: Path) -> bool:
-    """Summarise the runs of the study, if there are any, into the reference folder."""
+def keep_runs(results_dir: Path, out: Path) -> bool:
+    """Summarise the runs of the study, if there are any, into `reference` of a folder."""
     rows, queries = read_runs(results_dir)
     if queries.empty:
         return False
@@ -50,7 +51,7 @@ def keep_runs(results_dir: Path) -> bool:
         pooled(queries, everywhere),
         worst_queries(queries, results_dir),
     )
-    folder = results_dir / "reference"
+    folder = out / "reference"
     folder.mkdir(parents=True, exist_ok=True)
     for name, frame in zip(PARTS, frames, strict=True):
         frame.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
@@ -64,7 +65,8 @@ def read_kept(results_dir: Path) -> Kept | None:
         return None
     summary, together, worst = (pd.read_csv(file) for file in files)
     errors = summary["error"].astype("object").fillna("")
-    return Kept(summary.assign(error=errors), together, worst)
+    stored = summary.get("stored_bytes", float("nan"))  # Older files do not have it.
+    return Kept(summary.assign(error=errors, stored_bytes=stored), together, worst)
 
 
 def parts(kept: Kept, figures: Path) -> tuple[Picture, tuple[Table, ...]]:
@@ -82,16 +84,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Make tables and figure; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m experiments.report.row_counts")
     parser.add_argument("--results", type=Path, default=Path("results"), help="holds runs/")
+    parser.add_argument("--freeze", action="store_true", help="write what is committed")
     options = parser.parse_args(arguments)
-    keep_runs(options.results)
-    kept = read_kept(options.results)
+    out = options.results if options.freeze else options.results / "report"
+    kept = read_kept(out if keep_runs(options.results, out) else options.results)
     if kept is None:
         print("no runs of experiment=tables and no reference: run `make tables`", file=sys.stderr)
         return 2
-    _, tables = parts(kept, options.results / "figures")
+    _, tables = parts(kept, out / "figures")
     for table in tables:
-        write(table, options.results / "tables")
-    print(f"written: {options.results / 'figures' / 'row_counts.png'} and tables/row_counts*")
+        write(table, out / "tables")
+    print(f"written: {out / 'figures' / 'row_counts.png'} and {out / 'tables'}/row_counts*")
     return 0
 
 

@@ -19,7 +19,7 @@ CAPTION = (
     "that match and by the number of predicates."
 )
 MOST = 2e4
-LINES = ("fspn", "bn_dag", "mspn", "postgres_max_ext", "sample_bytes", "histograms")
+LINES = ("fspn", "bn_dag", "mspn", "postgres_max_ext", "sample_bytes", "sample_file", "histograms")
 """Estimators in the two panels of lines: more would hide each other."""
 
 

@@ -17,7 +17,8 @@ LABELS = {
     "postgres_max_ext": "PostgreSQL, 10,000 and extended",
     "duckdb": "DuckDB",
     "sample": "sample of 1%",
-    "sample_bytes": "sample of FSPN's bytes",
+    "sample_bytes": "sample of FSPN's bytes in memory",
+    "sample_file": "sample in a file as large as FSPN's",
     "histograms": "histograms, independence",
 }
 OWN_LOOKS = {
@@ -28,6 +29,7 @@ OWN_LOOKS = {
     "duckdb": Look("#b8a000", "h", 5.5),
     "sample": Look("#009e73", "x", 5.0),
     "sample_bytes": Look("#00573f", "P", 5.5),
+    "sample_file": Look("#4dac26", "X", 5.5),
     "histograms": Look("#888888", "|", 7.0),
 }
 

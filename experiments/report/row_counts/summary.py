@@ -36,6 +36,7 @@ def summarise(rows: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
             "batch_us": 1e3 * row["latency_batch_ms"],
             "train_seconds": row["train_seconds"],
             "size_bytes": row["size_bytes"],
+            "stored_bytes": row["stored_bytes"],
             "params": row["params"],
         }
         if queries.empty or row["status"] != "ok":

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from experiments.study.pool import Ended, Started, WorkerDied, run_tasks
+from experiments.study.pool import Ended, Limit, Started, WorkerDied, run_tasks
 
 
 def work(task):
@@ -46,3 +46,16 @@ def test_leaving_early_ends_the_workers():
             return
         time.sleep(0.05)
     pytest.fail("the worker lives on")
+
+
+def test_a_task_over_its_limit_is_ended_and_the_next_goes_on():
+    limit = Limit(lambda task: 1.0 if isinstance(task, float) else None, late)
+    events = list(run_tasks(work, [60.0, "pid"], workers=1, limit=limit))
+    ended = {e.task: e for e in events if isinstance(e, Ended)}
+    assert ended[60.0].result == "late: 60.0"
+    assert ended[60.0].error is None
+    assert isinstance(ended["pid"].result, int)
+
+
+def late(task):
+    return f"late: {task}"

@@ -14,7 +14,7 @@ from experiments.measures.q_error import q_error, quantiles
 from experiments.records.rows import Store, collect, collect_queries
 from experiments.report.row_counts.__main__ import main as report
 from experiments.study.config import ConfigError, read_job, read_plan
-from experiments.study.job import run_job
+from experiments.study.job import record_late, run_job
 from experiments.study.plan import conf_dir, expand
 from tests.experiments.tiny import OVERRIDES, folders
 
@@ -110,6 +110,31 @@ def test_a_sample_takes_the_bytes_of_another_model(job: Any, tmp_path: Path) -> 
     assert row.size_bytes <= size
 
 
+def test_a_sample_takes_the_bytes_of_the_file_of_another_model(job: Any) -> None:
+    stored = run_job(job("model=tables/sample", "model.share=0.5")).row.stored_bytes
+    row = run_job(job("model=tables/sample_file", "search.like=sample")).row
+    assert 0.9 * stored < row.stored_bytes <= stored
+
+
+def test_a_grid_is_compared_on_a_sample_of_the_rows(job: Any) -> None:
+    grid = ["search.grid.score=[BIC]", "search.grid.alpha=[0.01,100.0]"]
+    row = run_job(job("model=tables/bn_dag", "search.rows=200", *grid)).row
+    assert row.search_rows == 200
+    assert row.n_trials == 3
+    assert '"alpha": 0.01' in row.params
+    whole = run_job(job("model=tables/bn_dag", "search.rows=9999", *grid)).row
+    assert np.isnan(whole.search_rows)
+
+
+def test_a_job_that_was_ended_for_its_time_is_a_gap(job: Any, tmp_path: Path) -> None:
+    config = job("model=tables/mspn", "search.job_seconds=3")
+    row = record_late(config).row
+    assert row.status == "timeout"
+    assert "did not end within 3 s" in row.error
+    assert run_job(config).skipped
+    assert len(collect(tmp_path / "results")) == 1
+
+
 class Elsewhere(RowSample):
     """An estimator that this machine does not have."""
 
@@ -142,6 +167,9 @@ def test_the_report_is_drawn_from_what_is_kept(
     for model in ("sample", "histograms", "fspn"):
         run_job(job(f"model=tables/{model}", "search.grid={}"))
     assert report(["--results", str(results)]) == 0
+    assert (results / "report" / "figures" / "row_counts.png").is_file()
+    assert not (results / "reference").exists()
+    assert report(["--results", str(results), "--freeze"]) == 0
     summary = pd.read_csv(results / "reference" / "row_counts.csv")
     whole = summary[summary["group"] == "all queries"].set_index("model")
     assert set(whole.index) == {"sample", "histograms", "fspn"}
@@ -153,7 +181,7 @@ def test_the_report_is_drawn_from_what_is_kept(
     for file in Store.of(results, "tables").folder.glob("*.parquet"):
         file.unlink()
     (results / "figures" / "row_counts.png").unlink()
-    assert report(["--results", str(results)]) == 0
+    assert report(["--results", str(results), "--freeze"]) == 0
     assert (results / "figures" / "row_counts.png").is_file()
     assert "estimator" in (results / "tables" / "row_counts_wins.csv").read_text()
     assert "written" in capsys.readouterr().out
