@@ -1,7 +1,9 @@
 """The speed of every engine, side by side: `make bench`, or `python -m experiments.bench`.
 
 Parts that were finished before, by the same code on the same machine, are not measured again
-unless `--fresh` is given; so a run that was ended goes on where it was.
+unless `--fresh` is given; so a run that was ended goes on where it was. After `--minutes` no
+further part is begun, and one that takes longer than `--part-minutes` is ended: both are named, and
+their targets are "not measured". `--record` writes to the committed page.
 """
 
 from __future__ import annotations
@@ -28,9 +30,11 @@ from experiments.bench.plots import draw_all
 from experiments.bench.results import Results
 from experiments.bench.tables import page
 from experiments.bench.targets import Target, targets
+from experiments.bench.time_limits import Limits, OutOfTime
 from experiments.records.fingerprint import commit
 from experiments.study.job import machine_name
 
+RECORDED = Path("results/bench")
 LIBRARIES = ("numpy", "numba", "pandas", "scipy", "pyagrum", "spflow", "pomegranate", "torch")
 
 
@@ -38,9 +42,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, then write JSON, tables and pictures."""
     given = parser().parse_args(arguments)
     options = options_of(given)
-    records = run(list(plan(options, tuple(given.sections))), Shelf(options, given.fresh))
+    parts = list(plan(options, tuple(given.sections)))
+    limits = Limits(60 * given.minutes, 60 * given.part_minutes)
+    records = run(parts, Shelf(options, given.fresh), limits)
+    if not records:
+        raise SystemExit("nothing was measured: give more --minutes or --part-minutes")
     command = shlex.join(["python", "-m", "experiments.bench", *(arguments or sys.argv[1:])])
-    write(given.out, records, about(options, records, command))
+    out = RECORDED if given.record else given.out
+    write(out, records, about(options, records, command))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -50,13 +59,16 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--fresh", action="store_true", help="measure again what was finished before")
     p.add_argument("--stock-limit", type=float, help="seconds for SPFlow's own learn_mspn")
     p.add_argument(
-        "--max-rows", type=int, help="end of the curve over rows, 2,500,000 unless given"
+        "--max-rows", type=int, help="end of the curve over rows, 1,250,000 unless given"
     )
     p.add_argument("--max-columns", type=int, help="end of the curve over columns")
     p.add_argument("--datasets", nargs="+", choices=DATASETS, help="some of the six only")
     p.add_argument("--sections", nargs="+", choices=SECTIONS, default=SECTIONS, help="some only")
     p.add_argument("--share", action="store_true", help="do not wait until studies are idle")
-    p.add_argument("--out", type=Path, default=Path("results/bench"))
+    p.add_argument("--minutes", type=float, default=12, help="begin no part after so many")
+    p.add_argument("--part-minutes", type=float, default=4, help="end a part after so many")
+    p.add_argument("--out", type=Path, default=Path("outputs/bench"))
+    p.add_argument("--record", action="store_true", help=f"write to {RECORDED}, which is committed")
     p.add_argument("--cache", type=Path, default=Path("data/cache"))
     return p
 
@@ -79,21 +91,25 @@ def options_of(given: argparse.Namespace) -> Options:
     )
 
 
-def run(parts: Sequence[Part], shelf: Shelf) -> list[dict[str, Any]]:
-    """Measure part after part, with a display."""
+def run(parts: Sequence[Part], shelf: Shelf, limits: Limits) -> list[dict[str, Any]]:
+    """Measure part after part, with a display; what time does not allow is left out and named."""
     console = Console(highlight=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    records = []
+    records: list[dict[str, Any]] = []
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as display:
         task = display.add_task("", total=len(parts))
-        for part in parts:
+        for i, part in enumerate(parts, start=1):
             label = f"{part.section} {part.name}"
             display.update(task, description=label)
             known = shelf.has(part)
-            record = shelf.get(part)
-            records.append(record)
-            how = "[dim]done before[/]" if known else f"{record['seconds']:.1f} s"
-            console.print(f"[{len(records)}/{len(parts)}]".replace("[", "\\["), label, how)
+            try:
+                with limits.of_a_part(known):
+                    record = shelf.get(part)
+                records.append(record)
+                how = "[dim]done before[/]" if known else f"{record['seconds']:.1f} s"
+            except OutOfTime as late:
+                how = f"left out: {late}"
+            console.print(f"[{i}/{len(parts)}]".replace("[", "\\["), label, how)
             display.advance(task)
     return records
 
@@ -127,8 +143,7 @@ def write(out: Path, records: Sequence[Any], head: dict[str, Any]) -> None:
     _write_csv(out / "times.csv", results)
     console = Console(highlight=False, soft_wrap=True)
     for target in verdicts:
-        if target.found:
-            console.print(target.line(), markup=False)
+        console.print(target.line(), markup=False)
     console.print(f"{out / 'bench.md'}: " + _summary(verdicts), markup=False)
 
 

@@ -11,19 +11,21 @@ DATASETS = ("rdc_07", "rdc_21", "rdc_37", "rdc_65", "rdc_83", "rdc_95")
 TABLES = ("flights", "diamonds", "stops", "health")
 NETWORKS = ("child", "alarm", "insurance", "hailfinder", "andes")
 SECTIONS = (
+    "start",
+    "tables",
     "queries",
+    "domains",
+    "completions",
+    "threads",
+    "wide",
     "training",
     "limit",
-    "tables",
-    "completions",
-    "wide",
-    "threads",
+    "stock",
     "rows",
     "columns",
-    "domains",
     "nodes",
-    "stock",
 )
+"""In the order in which they are measured: what has a target comes first."""
 ROW_COUNTS = tuple(10_000_000 >> k for k in range(10, -1, -1))
 """The whole curve over rows; each twice the one before."""
 FEW_ROWS = 1_250_000

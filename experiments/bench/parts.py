@@ -24,6 +24,7 @@ from experiments.bench.scaling import (
     nodes_curve,
     rows_point,
 )
+from experiments.bench.start import measure_start
 from experiments.bench.threads import measure_threads
 from experiments.bench.training import measure_stock, measure_training
 from experiments.bench.wide import measure_wide
@@ -40,6 +41,7 @@ MODELS = (
     "baselines.spflow.stock.MSPNStock",
 )
 MEASURES = {
+    "start": "experiments.bench.start.measure_start",
     "queries": "experiments.bench.queries.measure_queries",
     "training": "experiments.bench.training.measure_training",
     "stock": "experiments.bench.training.measure_stock",
@@ -90,6 +92,7 @@ def plan(options: Options, sections: tuple[str, ...]) -> Iterator[Part]:
     }
     widest, seconds = max(options.column_counts, default=0), options.stock_limit
     curves: Mapping[str, Mapping[Any, Callable[[], Any]]] = {
+        "start": {"python": partial(measure_start, options)},
         "tables": {name: partial(measure_real, name, options) for name in options.tables},
         "completions": {
             name: partial(measure_completions, name, options) for name in options.networks

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 Found = Mapping[str, Any]
-PLAIN = ("queries", "training", "limit", "stock", "tables", "completions", "wide", "threads")
+PLAIN = (
+    "start", "queries", "training", "limit", "stock", "tables", "completions", "wide", "threads",
+)  # fmt: skip
 """Sections that are no curves."""
 
 
@@ -15,6 +17,7 @@ PLAIN = ("queries", "training", "limit", "stock", "tables", "completions", "wide
 class Results:
     """Records by section; a section that was not run is empty."""
 
+    start: tuple[Found, ...] = ()
     queries: tuple[Found, ...] = ()
     training: tuple[Found, ...] = ()
     limit: tuple[Found, ...] = ()

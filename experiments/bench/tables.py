@@ -25,6 +25,7 @@ def page(results: Results, verdicts: Sequence[Target], about: Found) -> str:
     blocks = [
         "# Benchmark", *_head(about),
         "## Targets", *_targets(verdicts),
+        "## The first minute, s, in new processes", *_start(results),
         "## One query Pr(Q = q | E = e), µs, median (quartiles)", *_queries(results, False),
         "## Batched, µs per query", *_queries(results, True),
         "## Real tables: counts by conditions on 1 to 6 columns", *_real(results),
@@ -61,6 +62,16 @@ def _targets(verdicts: Sequence[Target]) -> Iterator[str]:
             for t in verdicts
         ],
     )
+
+
+def _start(results: Results) -> Iterator[str]:
+    names = {
+        "library": "`import fspn`",
+        "warm": "the README's first lines",
+        "cold": "the same, no kernel compiled yet",
+    }
+    rows = [[label, _spread(part[key])] for part in results.start for key, label in names.items()]
+    yield _table(["what", "median (quartiles)"], rows)
 
 
 def _queries(results: Results, batched: bool) -> Iterator[str]:

@@ -76,6 +76,7 @@ def number(value: float | None) -> str:
 def targets(results: Results) -> tuple[Target, ...]:
     """All targets, in the order of the tables."""
     return (
+        *_start_targets(results),
         *_query_targets(results),
         *_table_targets(results),
         *_completion_targets(results),
@@ -83,6 +84,14 @@ def targets(results: Results) -> tuple[Target, ...]:
         *_training_targets(results),
         *_curve_targets(results),
     )
+
+
+def _start_targets(results: Results) -> Iterator[Target]:
+    def of(key: str) -> dict[str, float]:
+        return {f"{p[key]['rounds']} starts": p[key]["median"] for p in results.start}
+
+    yield Target("`import fspn`, s", 1.5, False, of("library"))
+    yield Target("The README's first lines, no kernel compiled yet, s", 5, False, of("cold"))
 
 
 def _table_targets(results: Results) -> Iterator[Target]:

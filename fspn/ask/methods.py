@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from math import exp, nan
+from math import exp
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,10 @@ class Questions:
             lower: The lower sides of boxes by keyword, in place of ``event``.
         """
         self._check_fitted()
+        if type(event) is dict and upper is None and lower is None:
+            value = self._quick(event, {})
+            if value is not None:
+                return value
         lower = _one_of(event, lower, upper)
         engine = None if upper is None else self._engine
         if engine is not None and engine.takes_boxes:
@@ -86,13 +90,9 @@ class Questions:
         if upper is None:
             if _is_sql(lower):
                 return self._sql_probability(lower)
-            value = self._quick_value(lower, {})
-            if value == value:
-                return value
-            quick = self._quick(lower, {})
-            if quick is not None:
-                values, single = quick
-                return float(values[0]) if single else values
+            found = self._quick(lower, {}) if type(lower) is list else None
+            if found is not None:
+                return found
         events, single = self._events(lower if upper is None else (lower, upper))
         values = np.exp(self._log_probability(events))
         return float(values[0]) if single else values
@@ -105,20 +105,22 @@ class Questions:
         NaN and a warning, or an error if ``strict`` is set.
         """
         self._check_fitted()
-        value = self._quick_value(query, evidence)
-        if value == value:
-            return value
-        values, single, impossible = (
-            self._quick_conditional(query, evidence)
-            or self._box_conditional(query, evidence)
-            or self._sql_conditional(query, evidence)
-            or self._any_conditional(query, evidence)
-        )
+        found = self._quick(query, evidence)
+        if found is None:
+            values, single, impossible = (
+                self._box_conditional(query, evidence)
+                or self._sql_conditional(query, evidence)
+                or self._any_conditional(query, evidence)
+            )
+            found = float(values[0]) if single else values
+        else:
+            total = found if type(found) is float else found.sum()
+            impossible = total != total
         if impossible:
             self._impossible_evidence(strict)
-        return float(values[0]) if single else values
+        return found
 
-    # Ways to the answers; all but the last return None (the first NaN) where they do not apply.
+    # Ways to the answers; all but the last return None where they do not apply.
 
     def _box_conditional(self, query: Any, evidence: Any) -> Answers | None:
         """Query and evidence as pairs of arrays (lower, upper), answered in one pass."""
@@ -137,22 +139,19 @@ class Questions:
         logs = self._engine.box_log_probability(lower, upper)
         return _ratio(logs[:n], logs[n:], single and given_single)
 
-    def _quick_value(self, query: Any, evidence: Any) -> float:
-        """The probability of one dictionary given another one; NaN is left to the other ways."""
-        engine = self._engine
-        if engine is None or type(query) is not dict or type(evidence) is not dict:
-            return nan
-        found = QuestionList(self._columns())
-        return float(engine.questions(found.listed, 1)[0]) if found.add(query, evidence) else nan
+    def _quick(self, query: Any, evidence: Any) -> Any:
+        """A probability by dictionaries, or an array of them by lists, without building events.
 
-    def _quick(self, query: Any, evidence: Any) -> tuple[np.ndarray, bool] | None:
-        """Probabilities of dictionaries (a pair, or lists of them), and whether one was meant."""
+        NaN given impossible evidence; None where only the general path can read a question.
+        """
         engine = self._engine
         if engine is None:
             return None
         found = QuestionList(self._columns())
         if type(query) is dict and type(evidence) is dict:
-            return (engine.questions(found.listed, 1), True) if found.add(query, evidence) else None
+            if not found.add(query, evidence):
+                return None
+            return float(engine.questions(found.listed, 1)[0])
         asked, given = (side if type(side) is list else [side] for side in (query, evidence))
         n = len(asked) if len(given) == 1 else len(given)
         if not n or len(asked) not in (1, n):
@@ -161,16 +160,7 @@ class Questions:
         for one, other in zip(asked, given, strict=True):
             if not found.add(one, other):
                 return None
-        return engine.questions(found.listed, n), False
-
-    def _quick_conditional(self, query: Any, evidence: Any) -> Answers | None:
-        """Dictionaries of values, ranges and sets, without building events."""
-        quick = self._quick(query, evidence)
-        if quick is None:
-            return None
-        values, single = quick
-        total = float(values[0] if single else values.sum())
-        return values, single, total != total
+        return engine.questions(found.listed, n)
 
     def _columns(self) -> Columns:
         """The readers of the columns of questions; rebuilt when the domain changes."""

@@ -34,7 +34,7 @@ MIN_SPARSE = 1 << 17
 SPARSER = 8
 NO_LEVELS = (-1, -1, -1)
 
-# Presummed tables may take this many cells, or as many as the tables that they are made of.
+# All presummed tables may take this many cells, or a quarter of those that they are made of.
 MAX_PRESUMMED = 1 << 19
 
 
@@ -66,7 +66,7 @@ class _DenseWriter:
             for place, (parents, part) in enumerate(zip(block.parents, block.parts, strict=True))
         ]
         own = sum(cells.size for _, cells in tables)
-        self._presummer = Presummer(tables, max(MAX_PRESUMMED, own) - pool.n_presummed)
+        self._presummer = Presummer(tables, max(MAX_PRESUMMED - pool.n_presummed, own // 4))
         order = sorted(self._order(), key=lambda v: len(self._presummer.children[v]) > 0)
         self._rank = {place: rank for rank, place in enumerate(order)}
 
@@ -107,7 +107,7 @@ class _DenseWriter:
             presums += [0] * (PRESUM_SIZE * PRESUMS - len(presums))
             levels = self._levels(place) if not table.merged else NO_LEVELS
             written[table.merged] = self._table(table, presums, levels)
-            self._pool.n_presummed += table.cells.size if table.merged else 0
+            self._pool.n_presummed += table.size if table.merged and table.cells is not None else 0
         return written[frozenset()]
 
     def _levels(self, place: int) -> tuple[int, int, int]:
@@ -118,7 +118,8 @@ class _DenseWriter:
         cells = np.asarray(part.cpt.base)
         if isinstance(part.cpt, BackoffTable) and len(part.cpt.levels) > 1:
             cells = dense_table(BackoffTable(part.cpt.base, part.cpt.levels[:-1]))
-        below = PresummedTable((*self._block.parents[place][: cells.ndim - 1], place), cells)
+        dims = (*self._block.parents[place][: cells.ndim - 1], place)
+        below = PresummedTable(dims, cells.size, cells=cells)
         level = last_level(self._pool, self._record, place)
         table = self._table(below, [0] * (PRESUM_SIZE * PRESUMS), NO_LEVELS)
         return level, table, self._rank[place]
@@ -126,7 +127,10 @@ class _DenseWriter:
     def _table(
         self, table: PresummedTable, presums: list[int], levels: tuple[int, int, int]
     ) -> int:
-        """One table with its dimensions by rank, the last one fastest."""
+        """One table with its dimensions by rank, the last one fastest, where it has cells."""
+        if table.cells is None:
+            head = (-1, 0, 0, self._visit_bits(table.merged), *NO_LEVELS)
+            return self._pool.record(*open_ended(DenseTableRecord, *head, rest=presums))
         sizes = table.cells.shape[:-1]
         keys = [*(int(np.prod(sizes[i + 1 :])) for i in range(len(sizes))), 0]
         ranks = [self._rank[place] for place in table.dims]

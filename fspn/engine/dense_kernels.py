@@ -110,16 +110,22 @@ def _may_presum(ints, presum, needed, free):
 
 @kernel(forceinline=True)
 def _presum(ints, table, needed, free):
-    """The table with as many parents presummed as may be, and the tables that are still needed."""
+    """The table with as many parents presummed as may be, and the tables that are still needed.
+
+    A table that is not written out is passed on the way to one that is.
+    """
+    found, still = table, needed
     while True:
         no_unroll()
         one = table + DENSE_TABLE.first_presum
         other = one + PRESUM_SIZE
         first = _may_presum(ints, one, needed, free)
         if not (first | _may_presum(ints, other, needed, free)):
-            return table, needed
+            return found, still
         table = ints[np.uintp((one if first else other) + PRESUM.presummed)]
         needed &= ~ints[np.uintp(table + DENSE_TABLE.merged)]
+        if ints[np.uintp(table + DENSE_TABLE.start)] >= 0:
+            found, still = table, needed
 
 
 @kernel(forceinline=True)

@@ -11,6 +11,7 @@ import numpy as np
 from fspn.engine.elimination import eliminate
 from fspn.engine.kernels import FIRST, KEPT, new_state, state_words
 from fspn.engine.limits import MAX_BUFFER
+from fspn.engine.pools import Pools
 from fspn.engine.program import (
     BLOCK,
     BOX,
@@ -19,6 +20,7 @@ from fspn.engine.program import (
     JOINT,
     MEMO,
     NEEDS,
+    PARENT_SIZE,
     PRODUCT,
     PRODUCT_NODE,
     SIDE_SIZE,
@@ -26,6 +28,7 @@ from fspn.engine.program import (
     SUM_NODE,
     TABLES,
     UNI_LEAF,
+    VARIABLE,
     BlockRecord,
     BoxRecord,
     FactorizeRecord,
@@ -37,10 +40,12 @@ from fspn.engine.program import (
     Record,
     SideRecord,
     SumRecord,
+    TablesRecord,
     VariableRecord,
     read,
 )
 from fspn.engine.workspace import Event
+from fspn.model.graph import greedy_order, moral_graph
 from fspn.schema.events import CodeRange, Events
 
 if TYPE_CHECKING:
@@ -48,6 +53,7 @@ if TYPE_CHECKING:
 
 TABLE_CHUNK = 1 << 14
 MAX_KNOWN = 1 << 22
+SMALL_BUFFER = 1 << 16
 
 # A cell by itself takes about as long as so many numbers of an intermediate result.
 CELL_COST = 1000
@@ -205,7 +211,11 @@ class _Tables:
         return _Tables(self.engine, self.kept, (lower, upper, places, weights), self.known)
 
     def _block(self, node: int, mine: tuple[int, ...]) -> Part:
-        """By elimination, or cell by cell where the intermediate results would be too large."""
+        """By elimination, or cell by cell where the intermediate results would be too large.
+
+        The order of the compiled block is for questions that keep nothing; where it needs more than
+        a small buffer, one for this question takes its place.
+        """
         p, engine = self.program, self.engine
         lower, upper, places, weights = self.event
         keep = np.zeros(lower.shape[1], dtype=bool)
@@ -214,19 +224,23 @@ class _Tables:
         event = Event(lower[0], upper[0], places[0], weights)
         k = int(p.needs[NEEDS.n_block_variables])
         state = new_state(k, np.empty(state_words(k), dtype=np.int64))
+        pools, buffer = p.pools, engine.buffer[: engine.first + SMALL_BUFFER]
         while True:
-            buffer = engine.buffer
             scale, start, cells, top, n_kept = eliminate(
-                p.pools, block, event, keep, state, buffer, engine.first
+                pools, block, event, keep, state, buffer, engine.first
             )
             if top >= 0:
                 break
+            if pools is p.pools:
+                pools, buffer = self._reordered(block), engine.buffer
+                continue
             own = float(np.prod([float(p.sizes[v]) for v in mine]))
             too_wide = -top > MAX_BUFFER
             cheaper = own * CELL_COST < -top
             if own <= MAX_PATIENT if too_wide else (own <= MAX_ENUMERATED and cheaper):
                 return self._enumerate(node, mine)
             engine.grow(-top)
+            buffer = engine.buffer
         table = np.zeros([p.sizes[v] for v in mine])
         if np.isneginf(scale):
             return Part(mine, table, scale)
@@ -241,6 +255,37 @@ class _Tables:
         here = Part((*found, *fixed), array, scale)
         table[tuple(slice(lower[0, v], upper[0, v] + 1) for v in mine)] = here.along(mine)
         return Part(mine, table, scale)
+
+    def _reordered(self, block: int) -> Pools:
+        """The pools with an elimination order of a block that is greedy for this question."""
+        lower, upper, places, _ = self.event
+        tables, ints = self._read(TablesRecord, block), self.program.pools.ints
+        first, k = block + TABLES.first_variable, tables.n_variables
+        records = [self._read(VariableRecord, int(place)) for place in ints[first : first + k]]
+        names = [record.variable for record in records]
+        extents = [int(upper[0, v] - lower[0, v]) + 1 for v in names]
+        given = []
+        for place, record in zip(ints[first : first + k], records, strict=True):
+            start = int(place) + VARIABLE.first_parent
+            given.append(
+                ints[start : start + PARENT_SIZE * record.n_parents : PARENT_SIZE].tolist()
+            )
+        kept = [i < tables.n_external or v in self.kept for i, v in enumerate(names)]
+        needed = [
+            kept[i] or extents[i] < records[i].n_codes or places[0, v] >= 0
+            for i, v in enumerate(names)
+        ]
+        for i in reversed(range(k)):
+            for parent in given[i] if needed[i] else ():
+                needed[parent] = True
+        near = moral_graph(
+            [tuple(u for u in given[i] if needed[i] and extents[u] > 1) for i in range(k)]
+        )
+        order, _ = greedy_order(near, extents, stages=[-1 if stays else 0 for stays in kept])
+        order += [i for i in range(k) if kept[i]]
+        changed = ints.copy()
+        changed[tables.order : tables.order + 2 * k] = [*np.argsort(order), *order]
+        return self.program.pools._replace(ints=changed)
 
     def _enumerate(self, node: int, mine: tuple[int, ...]) -> Part:
         """Cell by cell."""

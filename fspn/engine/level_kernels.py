@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from fspn.engine.factor_kernels import AT, AT_CELL, BITS, DIM, EXTENT, STRIDE, TABLE, open_table
-from fspn.engine.kernels import kernel, row_of
+from fspn.engine.kernels import REORDER, kernel, row_of
 from fspn.engine.line_kernels import ALONG, DOWN, FACTOR, PLACE
 from fspn.engine.program import DENSE_TABLE, DIMENSION, DIMENSION_SIZE, FIRST_DIMENSION, LEVEL
 from fspn.engine.vector_kernels import lowest_bit
@@ -102,6 +102,30 @@ def _along(G, B, row, n_dims):
     return G[row, STRIDE + d] if (G[row, BITS] >> d) & 1 else 0
 
 
+@kernel(fastmath=REORDER, forceinline=True)
+def _entries_by_one(
+    tables, numbers, codes, shares, at, end, first, extent, place, down, buffer
+):  # fmt: skip
+    """The sum over a row's entries of their shares times one message, the most common case.
+
+    Codes of a row are sorted: where its first and last are in the range, all of them are.
+    """
+    total = 0.0
+    if at == end:
+        return total
+    place -= first * down
+    if tables[codes + at] >= first and tables[codes + end - 1] < first + extent:
+        for e in range(at, end):
+            x = np.int64(tables[np.uintp(codes + e)])
+            total += numbers[np.uintp(shares + e)] * buffer[np.uintp(place + x * down)]
+        return total
+    for e in range(at, end):
+        x = np.int64(tables[np.uintp(codes + e)])
+        if first <= x < first + extent:
+            total += numbers[np.uintp(shares + e)] * buffer[np.uintp(place + x * down)]
+    return total
+
+
 @kernel()
 def add_entries(pools, lo, state, n, r, f, n_dims, start, cells, buffer):
     """The sums of the lower levels, in row BELOW, times the tails, plus those over the entries."""
@@ -131,13 +155,21 @@ def add_entries(pools, lo, state, n, r, f, n_dims, start, cells, buffer):
             value, row = buffer[below], row_of(ints, tables, level, key)
             if row >= 0:
                 value *= numbers[tails + row]
-                for e in range(tables[starts + row], tables[starts + row + 1]):
-                    x = tables[codes + e] - first
-                    if 0 <= x < extent:
-                        term = numbers[shares + e]
-                        for i in range(n):
-                            term *= buffer[P[PLACE, i] + c * P[ALONG, i] + x * P[DOWN, i]]
-                        value += term
+                at, end = np.int64(tables[starts + row]), np.int64(tables[starts + row + 1])
+                if n == 1:
+                    place = P[PLACE, 0] + c * P[ALONG, 0]
+                    value += _entries_by_one(
+                        tables, numbers, codes, shares, at, end, first, extent, place, P[DOWN, 0],
+                        buffer,
+                    )  # fmt: skip
+                else:
+                    for e in range(at, end):
+                        x = tables[codes + e] - first
+                        if 0 <= x < extent:
+                            term = numbers[shares + e]
+                            for i in range(n):
+                                term *= buffer[P[PLACE, i] + c * P[ALONG, i] + x * P[DOWN, i]]
+                            value += term
             buffer[line + c] = value
             key, below = key + key_step, below + below_step
         for place in range(n_dims - 2, -1, -1):

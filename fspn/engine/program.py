@@ -264,7 +264,7 @@ class PresumRecord(NamedTuple):
 
 
 class DenseTableRecord(NamedTuple):
-    """A table that is written out.
+    """A table that is written out, or (offset -1) only leads on to others.
 
     Its offset in the buffer, its dimensions (how many, and as bits by rank), the parents that are
     summed out of it (bits by visit), the presummed tables that follow, and then its dimensions.

@@ -11,6 +11,7 @@ import fspn.engine.compile_dense
 import fspn.engine.engine
 import fspn.engine.factor_kernels
 import fspn.engine.joint_table
+import fspn.engine.presum
 from fspn.engine.compile import compile_fspn
 from fspn.engine.engine import Engine
 from fspn.estimator import FSPN
@@ -258,12 +259,14 @@ def test_blocks_of_as_many_variables_as_a_word_has_bits(n: int) -> None:
     np.testing.assert_allclose(found, np.log(message.sum(axis=1)), rtol=1e-12)
 
 
-@given(seeds, st.booleans())
-def test_tables_of_some_variables(seed: int, narrow: bool) -> None:
-    """By elimination, and cell by cell where the workspace is too small for that."""
+@given(seeds, st.booleans(), st.booleans())
+def test_tables_of_some_variables(seed: int, reordered: bool, narrow: bool) -> None:
+    """By elimination, in the compiled order or one for the question, and cell by cell."""
     maker = NetworkMaker(seed)
     root = maker.network()
     with pytest.MonkeyPatch.context() as patch:
+        if reordered:
+            patch.setattr(fspn.engine.joint_table, "SMALL_BUFFER", 0)
         if narrow:
             patch.setattr(fspn.engine.engine, "FIRST_BUFFER", 64)
             patch.setattr(fspn.engine.joint_table, "CELL_COST", 0)
@@ -348,10 +351,17 @@ def test_shorter_tables_change_no_answer(seed: int) -> None:
     few = rng.random(lower.shape) < 0.7
     lower[few], upper[few] = 0, np.broadcast_to(np.array(maker.sizes) - 1, upper.shape)[few]
     found = []
-    for limits in ({}, {"MAX_PRESUMMED": 0}, {"MAX_PRESUMMED": 40}, {"MAX_TABLE": 0}):
+    dense, presum = fspn.engine.compile_dense, fspn.engine.presum
+    for module, name, value in (
+        (dense, "MAX_PRESUMMED", dense.MAX_PRESUMMED),
+        (dense, "MAX_PRESUMMED", 0),
+        (dense, "MAX_PRESUMMED", 40),
+        (dense, "MAX_TABLE", 0),
+        # Most tables are too large to be kept, and passed on the way to marginals.
+        (presum, "MAX_SIZE", 3),
+    ):
         with pytest.MonkeyPatch.context() as patch:
-            for name, value in limits.items():
-                patch.setattr(fspn.engine.compile_dense, name, value)
+            patch.setattr(module, name, value)
             engine = Engine(compile_fspn(node, maker.sizes), maker.domain())
         engine.buffer[engine.first :] = np.nan
         found.append(engine.log_probability(boxes(lower, upper)))

@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from experiments.bench.__main__ import main, options_of, parser
+from experiments.bench.__main__ import RECORDED, main, options_of, parser, run
 from experiments.bench.clock import Rounds, Spread, interleave, ratio
 from experiments.bench.curves import exponent
 from experiments.bench.options import SECTIONS, Options, quick
 from experiments.bench.parts import Part, Shelf, plan
 from experiments.bench.results import Results
 from experiments.bench.targets import Target, doubling, targets
+from experiments.bench.time_limits import Limits
 from experiments.bench.wide import ASKED, ask_often
 from fspn.engine.limits import TooWide
 
@@ -210,6 +211,36 @@ def test_parts_are_kept_when_a_curve_is_cut_shorter(options):
     names = [{p.name for p in plan(o, ("columns",))} for o in (options, shorter)]
     assert not names[0] & names[1]  # a curve that is measured as a whole is another part
     assert not Shelf(replace(options, batch=7), fresh=False).has(part)
+
+
+def test_a_part_that_takes_too_long_is_left_out_and_named(options, capsys):
+    def slow():
+        while True:
+            pass
+
+    parts = [Part("limit", "slow", slow), Part("limit", "fast", lambda: Answer(1))]
+    records = run(parts, Shelf(options, fresh=False), Limits(60, 0.05))
+    assert [record["name"] for record in records] == ["fast"]
+    assert "limit slow left out: ended after" in capsys.readouterr().out
+
+
+def test_no_part_begins_after_the_time_of_the_run_but_finished_ones_are_shown(options, capsys):
+    done, later = (Part("limit", name, lambda: Answer(1)) for name in ("done", "later"))
+    Shelf(options, fresh=False).get(done)
+    records = run([done, later], Shelf(options, fresh=False), Limits(-1, 60))
+    assert [record["name"] for record in records] == ["done"]
+    assert "limit later left out: the run has taken" in capsys.readouterr().out
+
+
+def test_results_are_committed_only_on_demand():
+    assert parser().parse_args([]).out.parts[0] == "outputs"
+    assert RECORDED.parts[0] == "results"
+
+
+def test_the_first_minute_has_targets():
+    part = {"library": spread(1.0), "warm": spread(2.0), "cold": spread(6.0)}
+    found = {t.what: t.verdict for t in targets(Results(start=(part,))) if t.found}
+    assert list(found.values()) == ["met", "not met"]
 
 
 def test_every_target_that_was_measured_is_printed_with_its_verdict(tmp_path, capsys):
