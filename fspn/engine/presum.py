@@ -23,7 +23,7 @@ import numpy as np
 
 from fspn.engine.program import PRESUMS
 
-SMALL = 1 << 12
+SMALL = 1 << 15
 MAX_SIZE = 1 << 18
 MAX_TABLES = 24
 MAX_PRODUCTS = 1 << 24
