@@ -55,7 +55,7 @@ smoke: setup  ## The same in small (10,000 rows, small grids), under 3 minutes
 thresholds: setup  ## FSPN over the tau_low x tau_high grid
 	$(BIN)/python -m experiments.run experiment=thresholds
 
-table1: setup  ## The paper's Table 1: 20 real benchmarks x eight models, then the report
+table1: setup  ## The paper's Table 1: 20 real benchmarks x thirteen models, then the report
 	$(BIN)/python -m experiments.run experiment=table1
 
 tables: setup  ## Real tables: row counts by FSPN beside PostgreSQL, DuckDB, samples and other models

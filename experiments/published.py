@@ -60,11 +60,15 @@ def published_of(model: str) -> dict[str, Any]:
 
 
 def settings_of(model: str, dataset: str, more: dict[str, Any]) -> list[dict[str, Any]]:
-    """All settings to try: the model's, the published ones, each of the tries, those given."""
+    """All settings to try: the model's, the published ones, each of the tries, those given.
+
+    The tries are those of all benchmarks and, under `further`, those of this one.
+    """
     about = published_of(model)
     own = yaml.safe_load((CONF / "model" / f"{model}.yaml").read_text())
     own |= about["settings"].get(dataset, {})
-    return [own | one | more for one in about.get("tries", [{}])]
+    tries = about.get("tries", [{}]) + about.get("further", {}).get(dataset, [])
+    return [own | one | more for one in tries]
 
 
 def described(settings: dict[str, Any]) -> str:
