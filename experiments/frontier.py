@@ -1,5 +1,7 @@
 """Accuracy against latency on four real tables: `python -m experiments.frontier`.
 
+With `--record` the points and the figure go to `results/`, else to `outputs/`, which git ignores.
+
 FSPN at several values of `max_query_cost`, as one network and with as many components as pay,
 beside pyAgrum's hill-climbed networks and MSPN. Every column is cut to a few cells, which are all
 that the models see; a question is a box over some of the columns, asked one by one.
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,8 @@ BUDGETS = (1_000, 4_000, 16_000, 64_000, 256_000, 1_000_000)
 CELLS = 32
 QUESTIONS, ROUNDS = 100, 5
 TEST_ROWS = 5_000
+RECORDED = (Path("results/figures"), Path("results/tables"))
+"""Where recorded figures and tables are."""
 LABELS = {
     "fspn_one": ("FSPN, one network", "fspn_paper"),
     "fspn": ("FSPN, components by held-out rows", "fspn"),
@@ -148,6 +152,12 @@ def measured(rows: Rows, name: str, setting: str, model: DensityModel, seed: int
     return Point(rows.name, name, setting, likelihood, *quantiles)
 
 
+def write(found: Sequence[Point], folder: Path) -> None:
+    """The points as a table of comma-separated values."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame([asdict(point) for point in found]).to_csv(folder / "frontier.csv", index=False)
+
+
 def draw(found: Sequence[Point], folder: Path) -> str:
     """One panel per table: log-likelihood over median latency."""
     from matplotlib import pyplot as plt
@@ -174,15 +184,21 @@ def draw(found: Sequence[Point], folder: Path) -> str:
         return save(figure, folder, "frontier")
 
 
-def main() -> None:
-    """The table of points, and the figure."""
+def read_options(given: Sequence[str] | None = None) -> argparse.Namespace:
+    """What the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m experiments.frontier")
     parser.add_argument("tables", nargs="*", default=list(TABLES))
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--budgets", type=int, nargs="+", default=list(BUDGETS))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("results/figures"))
-    options = parser.parse_args()
+    parser.add_argument("--out", type=Path, default=Path("outputs/frontier"))
+    parser.add_argument("--record", action="store_true", help="write to results/figures and tables")
+    return parser.parse_args(given)
+
+
+def main() -> None:
+    """The table of points, and the figure."""
+    options = read_options()
     print(HEAD)
     print("|" + "---|" * HEAD.count("|", 1))
     found = []
@@ -191,7 +207,9 @@ def main() -> None:
         for point in points(rows, options.budgets, options.seed):
             print(point, flush=True)
             found.append(point)
-    draw(found, options.out)
+    figures, tables = RECORDED if options.record else (options.out, options.out)
+    write(found, tables)
+    draw(found, figures)
 
 
 if __name__ == "__main__":

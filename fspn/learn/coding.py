@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from fspn.learn.names import group_names, sorted_names
+from fspn.learn.names import group_names, partners_of, sorted_names
 from fspn.learn.pair_information import pair_information
 from fspn.schema.binning import Counted, discrete_cells, label_cells, real_cells
 from fspn.schema.cells import Cells
@@ -159,9 +159,12 @@ def _others(
     if not is_named or known.sum() < ROWS_PER_NAME * len(cells.left):
         return found
     name, told = cells.pieces(line[known]), [(own[known], size) for own, size in tables]
-    groups = [group_names(name, cells.mass, told, n_names[0])]
+    partners = partners_of(name, cells.mass, told)
+    if not partners:
+        return found
+    groups = [group_names(name, cells.mass, partners, n_names[0])]
     if n_names[0] < n_names[1] < len(cells.left):
-        groups.append(sorted_names(name, cells.mass, told, n_names[1]))
+        groups.append(sorted_names(name, cells.mass, partners, n_names[1]))
     return [*found, *(_grouped(variable, cells, group) for group in groups if group is not None)]
 
 

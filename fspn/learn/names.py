@@ -8,6 +8,8 @@ enough: names are sorted by them, and cut into cells of about equal rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fspn.learn.network.counting import contingency
@@ -18,24 +20,38 @@ STEPS = 12
 PARTNERS = 3
 MAX_PROFILE = 600
 
+Partner = tuple[float, np.ndarray, int]
+"""What names tell about a column, in nats, its codes and how many there are."""
+
+
+def partners_of(
+    name: np.ndarray, rows: np.ndarray, tables: list[tuple[np.ndarray, int]]
+) -> list[Partner]:
+    """The columns that names tell most about, with what they tell; the strongest first.
+
+    Arguments:
+        name: The name of every row.
+        rows: The rows of every name.
+        tables: The codes and sizes of the other columns.
+    """
+    found = [(_told(name, len(rows), own, size), own, size) for own, size in tables]
+    return sorted((part for part in found if part[0] > 0), key=lambda part: -part[0])[:PARTNERS]
+
 
 def group_names(
-    name: np.ndarray, rows: np.ndarray, tables: list[tuple[np.ndarray, int]], n_cells: int
+    name: np.ndarray, rows: np.ndarray, partners: Sequence[Partner], n_cells: int
 ) -> np.ndarray | None:
-    """The group of every name, numbered from 0; None where no other column tells them apart.
+    """The group of every name, numbered from 0; None where partners have too many values.
 
     Arguments:
         name: The name of every row.
         rows: The rows of every name, for its weight.
-        tables: The codes and sizes of the other columns.
+        partners: The columns that names tell most about, at least one.
         n_cells: The number of groups, at most.
     """
-    found = _partners(name, rows, tables)
-    if not found:
-        return None
-    total = sum(part[0] for part in found)
+    total = sum(part[0] for part in partners)
     profiles, width = [], 0
-    for told, own, size in found:
+    for told, own, size in partners:
         if width + size <= MAX_PROFILE:
             width += size
             profiles.append(np.sqrt(told / total) * _profile(name, len(rows), own, size))
@@ -43,20 +59,17 @@ def group_names(
 
 
 def sorted_names(
-    name: np.ndarray, rows: np.ndarray, tables: list[tuple[np.ndarray, int]], n_cells: int
-) -> np.ndarray | None:
+    name: np.ndarray, rows: np.ndarray, partners: Sequence[Partner], n_cells: int
+) -> np.ndarray:
     """Groups of names that are neighbours by the columns that they tell most about.
 
     Arguments:
         name: The name of every row.
         rows: The rows of every name, for its weight.
-        tables: The codes and sizes of the other columns.
+        partners: The columns that names tell most about, at least one.
         n_cells: The number of groups, at most.
     """
-    found = _partners(name, rows, tables)
-    if not found:
-        return None
-    order = np.lexsort([_mode(name, len(rows), own, size) for _, own, size in reversed(found)])
+    order = np.lexsort([_mode(name, len(rows), own, size) for _, own, size in reversed(partners)])
     group = np.empty(len(rows), dtype=np.int64)
     starts = cut(rows[order], n_cells, float(rows.sum()) / n_cells)
     group[order] = np.searchsorted(starts, np.arange(len(rows)), side="right") - 1
@@ -70,14 +83,6 @@ def _mode(name: np.ndarray, n: int, own: np.ndarray, size: int) -> np.ndarray:
     mode = np.zeros(n, dtype=np.int64)
     mode[keys[order] // size] = keys[order] % size
     return mode
-
-
-def _partners(
-    name: np.ndarray, rows: np.ndarray, tables: list[tuple[np.ndarray, int]]
-) -> list[tuple[float, np.ndarray, int]]:
-    """The columns that names tell most about, with what they tell; the strongest first."""
-    found = [(_told(name, len(rows), own, size), own, size) for own, size in tables]
-    return sorted((part for part in found if part[0] > 0), key=lambda part: -part[0])[:PARTNERS]
 
 
 def _told(name: np.ndarray, n: int, own: np.ndarray, size: int) -> float:

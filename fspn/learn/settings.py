@@ -14,9 +14,8 @@ from fspn.learn.binary.evidence import STRENGTHS
 from fspn.learn.binary.fit import BinarySettings
 from fspn.learn.binary.structure import Limits
 from fspn.learn.dependence.rdc import ORACLES, RDC, Oracle
-from fspn.learn.leaves import LeafSettings
+from fspn.learn.leaves import LeafSettings, NetworkSettings
 from fspn.learn.mixture.fit import MixtureSettings
-from fspn.learn.mixture.networks import Limits as NetworkLimits
 from fspn.learn.paper import Settings
 from fspn.learn.parameters import Parameters
 from fspn.learn.partition import CLUSTERS, SPLITS
@@ -83,7 +82,7 @@ def resolve_mixture(params: Parameters, settings: Settings) -> MixtureSettings |
     """Settings of the sum nodes by EM; None where thresholds or an oracle rule the branches."""
     if not params.by_score:
         return None
-    limits = NetworkLimits(
+    limits = NetworkSettings(
         max_parents=min(settings.max_parents, 2),
         max_cells=settings.max_cells,
         max_cost=settings.max_cost,

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fspn.learn.gains import Gains
-from fspn.learn.mixture.networks import LEAST_ROWS, Limits, NetworkMixture
+from fspn.learn.leaves import NetworkSettings
+from fspn.learn.mixture.networks import LEAST_ROWS, NetworkMixture
 from fspn.learn.mixture.screen import is_network, needs_classes
 from fspn.learn.mixture.search import find_components
 from fspn.learn.mixture.trees import compact, draw_classes, normalised
@@ -33,7 +34,7 @@ class MixtureSettings:
     """
 
     n_components: int | None
-    limits: Limits
+    limits: NetworkSettings
 
 
 def learn_mixture(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from fspn.learn.leaves import coded_table, network_node
+from fspn.learn.leaves import NetworkSettings, coded_table, network_node
 from fspn.learn.mixture.trees import compact, draw_classes, normalised
 from fspn.learn.network.order_search import QUICK, Network, learn_network, topological_order
 from fspn.learn.network.score import LocalScores
@@ -29,29 +29,6 @@ PARTNERS = 2
 """With how many of its nearest others a component is tried as one."""
 MAX_FAILED = 12
 """So many failures one after the other end a pass through the pairs."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The bounds on a network of the search.
-
-    Arguments:
-        max_parents: At most so many parents per variable.
-        max_cells: At most so many cells in an intermediate result of a query.
-        alpha: The strength of the smoothing; None = by leave-one-out likelihood.
-        offsets: Whether a table may be an integer combination of its parents plus noise.
-        max_cost: At most so many cells in all intermediate results of a query, over all components.
-    """
-
-    max_parents: int
-    max_cells: int
-    alpha: float | None
-    offsets: bool
-    max_cost: float = np.inf
-
-    def most_components(self, sizes: Sequence[int]) -> float:
-        """The most components that the query cost allows, reached with independent columns."""
-        return self.max_cost // sum(sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +69,7 @@ class NetworkSearch:
     """
 
     def __init__(
-        self, data: Slice, scope: Sequence[int], limits: Limits, rng: np.random.Generator
+        self, data: Slice, scope: Sequence[int], limits: NetworkSettings, rng: np.random.Generator
     ) -> None:
         self.data, self.scope, self.limits, self.rng = data, list(scope), limits, rng
         self.sizes = [data.domain[v].size for v in self.scope]

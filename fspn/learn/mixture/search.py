@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
+from fspn.learn.leaves import NetworkSettings
 from fspn.learn.mixture.coarse import coarse_rows
-from fspn.learn.mixture.networks import Limits, NetworkMixture, NetworkSearch
+from fspn.learn.mixture.networks import NetworkMixture, NetworkSearch
 from fspn.learn.mixture.trees import draw_classes, normalised, run_trees, sharp_start
 from fspn.learn.slices import Slice
 from fspn.model.nodes import Node
@@ -51,7 +52,7 @@ class Found:
 def find_components(
     data: Slice,
     scope: Sequence[int],
-    limits: Limits,
+    limits: NetworkSettings,
     wanted: int | None,
     whole: Node,
     rng: np.random.Generator,
@@ -80,7 +81,7 @@ def find_components(
         gains = _log_density(mixture, held_out, scope) - reference
         return Found(mixture, float(gains.mean()), float(gains.std() / np.sqrt(len(gains))))
 
-    most = limits.most_components(search.sizes)
+    most = limits.max_cost // sum(search.sizes)  # With independent columns.
     if most < 2:
         return Found(one, 0.0, 0.0)
     two: Found | None = None

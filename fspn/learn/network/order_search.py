@@ -91,15 +91,15 @@ def learn_network(
         max_cost: At most so many cells in all intermediate results of a query together.
     """
     if max_cost == np.inf or not effort.graduated:
-        parents = _learned(scores, strength, max_parents, max_cells, rng, effort, max_cost)
-        return Network(tuple(parents), tuple(topological_order(parents)))
+        search = _searched(scores, strength, max_parents, max_cells, rng, effort, max_cost)
+        return Network(tuple(search.best), tuple(topological_order(search.best)))
     seed = int(rng.integers(2**32))
     found: list[list[tuple[int, ...]]] = [[()] * len(strength)]
     graded = False
     for bound in cost_bounds(scores.table.sizes, max_cost):
         scores.with_graded = False
         again = np.random.default_rng(seed)
-        found.append(_learned(scores, strength, max_parents, max_cells, again, effort, bound))
+        found.append(_searched(scores, strength, max_parents, max_cells, again, effort, bound).best)
         graded |= scores.with_graded
     scores.with_graded = graded
     best = max(found, key=lambda own: sum(scores.score(v, p) for v, p in enumerate(own)))
@@ -114,7 +114,7 @@ def cost_bounds(sizes: Sequence[int], max_cost: float) -> list[float]:
     return bounds[:-1]
 
 
-def _learned(
+def _searched(
     scores: LocalScores,
     strength: np.ndarray,
     max_parents: int,
@@ -122,10 +122,11 @@ def _learned(
     rng: np.random.Generator,
     effort: Effort,
     max_cost: float,
-) -> list[tuple[int, ...]]:
-    """The parents that one search finds."""
+) -> _Search:
+    """One search; its best network counts."""
     candidates = _candidates(strength)
     sets = _single_parents(scores, candidates)
+    thorough = effort.everyone and len(sets) <= MAX_CANDIDATES
     search = _Search(scores, max_cells, effort, rng, sets, max_cost)
     search.run()
     if max_parents >= 2:
@@ -137,11 +138,13 @@ def _learned(
         search.run()
         if effort.everyone:
             _grow(search, strength, width)
+        if thorough:
+            search.finish()  # Here, so that more parents go on from where fewer of them end.
     if scores.graded_pays(search.best):
         _add_graded(search, candidates, max_parents)
-    if effort.everyone and len(sets) <= MAX_CANDIDATES:
-        search.finish()
-    return search.best
+        if thorough:
+            search.finish()
+    return search
 
 
 class _Search:

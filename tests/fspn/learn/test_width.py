@@ -81,6 +81,28 @@ def test_the_bound_holds_and_more_room_never_scores_less(seed: int) -> None:
         assert total >= max(smaller) - 1e-6
 
 
+def uneven(m: int, n: int, seed: int) -> CodedTable:
+    """Columns of two to nine values, each following one to three earlier ones."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 10, m).tolist()
+    codes = [rng.integers(0, size, n) for size in sizes[:3]]
+    for v in range(3, m):
+        own = rng.choice(v, int(rng.integers(1, 4)), replace=False)
+        noise = (rng.random(n) < 0.15) * rng.integers(0, sizes[v], n)
+        codes.append((sum(codes[p] * (i + 1) for i, p in enumerate(own)) + noise) % sizes[v])
+    return CodedTable([c.astype(np.uint8) for c in codes], sizes, [None] * m)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_more_parents_or_cells_never_score_less_on_uneven_columns(seed: int) -> None:
+    table = uneven(12, 2_000, seed)
+    bounds = [(p, c) for p in (1, 2, 3, 5) for c in (50, 100, 200, 1_000, 50_000)]
+    totals = {bound: learned(table, *bound)[1] for bound in bounds}
+    for (max_parents, max_cells), total in totals.items():
+        smaller = [t for (p, c), t in totals.items() if p <= max_parents and c <= max_cells]
+        assert total >= max(smaller) - 1e-6
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_no_single_move_within_the_bound_is_left(seed: int) -> None:
     table, limit = correlated(8, 800, seed), 27
