@@ -29,9 +29,6 @@ ORDERED_COLUMNS, ORDERED_CELLS = 80, 8_000_000
 """The largest table on which one network by counting ones is compared with one over orders."""
 RIVAL_COLUMNS, RIVAL_CELLS = 20, 2_000_000
 """The largest table on which several networks are."""
-ERRORS = 2.0
-"""Standard errors by which the network over orders may fall behind on held-out rows."""
-
 LearnNetwork = Callable[[Slice, Gains], Node]
 
 
@@ -136,19 +133,13 @@ class _Choice:
     gained: float | None = None
 
     def yields_to(self, ordered: LearnNetwork, data: Slice, cells: np.ndarray) -> bool:
-        """Whether one network by search over orders is taken instead.
-
-        That search finds more evidence, so against another single network it must only not be
-        clearly worse on held-out rows; several it must beat.
-        """
+        """Whether held-out rows prefer one network by search over orders."""
         one = self.n_components == 1
         columns, most = (ORDERED_COLUMNS, ORDERED_CELLS) if one else (RIVAL_COLUMNS, RIVAL_CELLS)
         if self.scores is None or cells.shape[1] > columns or cells.size > most:
             return False
         rival = _scores(ordered(data.take(~self.held_out), Gains()), data.take(self.held_out))
-        ahead = rival - self.scores
-        slack = ERRORS * ahead.std() / np.sqrt(len(ahead)) if one else 0.0
-        return bool(ahead.mean() > -slack)
+        return bool(rival.mean() > self.scores.mean())
 
 
 def _choose(cells: np.ndarray, settings: BinarySettings, rng: np.random.Generator) -> _Choice:

@@ -177,7 +177,7 @@ def test_clusters_are_found_by_the_default_learner() -> None:
     assert model.score(fresh) > truth.mean() - 0.6
 
 
-def test_one_network_is_searched_over_orders_where_that_is_no_worse() -> None:
+def test_one_network_is_searched_over_orders_where_held_out_rows_prefer_it() -> None:
     """Columns that are sums of two others, modulo 2: pairs, and so cliques, do not show them."""
     rng = np.random.default_rng(12)
     cells = rng.integers(0, 2, size=(6_000, 12)).astype(np.uint8)
