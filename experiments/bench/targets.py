@@ -88,7 +88,7 @@ def targets(results: Results) -> tuple[Target, ...]:
 
 def _start_targets(results: Results) -> Iterator[Target]:
     def of(key: str) -> dict[str, float]:
-        return {f"{p[key]['rounds']} starts": p[key]["median"] for p in results.start}
+        return {f"median of {p[key]['rounds']}": p[key]["median"] for p in results.start}
 
     yield Target("`import fspn`, s", 1.5, False, of("library"))
     yield Target("The README's first lines, no kernel compiled yet, s", 5, False, of("cold"))
