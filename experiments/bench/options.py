@@ -20,9 +20,9 @@ SECTIONS = (
     "wide",
     "training",
     "limit",
-    "stock",
-    "rows",
     "columns",
+    "rows",
+    "stock",
     "nodes",
 )
 """In the order in which they are measured: what has a target comes first."""
