@@ -12,10 +12,12 @@ from numba.extending import register_jitable
 from fspn.engine.code_kernels import codes_of_box
 from fspn.engine.factor_kernels import dense_state_words, new_dense_state
 from fspn.engine.handle_kernels import (
+    ARENA,
     BUFFER,
     EDGES,
     FREE,
     INTS,
+    LINKS,
     NEEDED,
     NUMBERS,
     OTHERS,
@@ -24,6 +26,7 @@ from fspn.engine.handle_kernels import (
     STARTS,
     TABLES,
     VALUES,
+    VECTORS,
     codes_at,
     numbers_at,
     words_at,
@@ -61,10 +64,11 @@ def workspace_words(needs):
 
 
 @compiled()
-def new_workspace(m, needs, words):
+def new_workspace(m, needs, words, arena, links, vectors):
     """What the kernels of trees and of regions write to, apart from the buffer.
 
-    All of a model without regions and memos lies in the given words.
+    All of a model without regions and memos lies in the given words; the last three arrays are for
+    regions.
     """
     n_frames, n_sides = needs[NEEDS.n_frames], needs[NEEDS.n_sides]
     k, n_heads = needs[NEEDS.n_block_variables], needs[NEEDS.n_heads]
@@ -93,10 +97,12 @@ def new_workspace(m, needs, words):
         else TensorStack(frames, partial, frames, no_keep),
     )
     if needs[NEEDS.regions] >= 0:
-        return tree, new_region_buffers(m, needs[NEEDS.n_region_answers]), needs
-    unused = RegionBuffers(
-        no_words, no_words, no_numbers, partial[:0], frames[:0], frames[:0], no_words
-    )
+        return (
+            tree,
+            new_region_buffers(m, needs[NEEDS.n_region_answers], arena, links, vectors),
+            needs,
+        )
+    unused = RegionBuffers(arena, links, vectors, partial[:0], frames[:0], frames[:0], no_words)
     return tree, unused, needs
 
 
@@ -151,7 +157,8 @@ def answer(form, root, handles, one, two, places, weights, out):
     buffer, scratch = numbers_at(handles, BUFFER), words_at(handles, SCRATCH)
     pools = Pools(words_at(handles, INTS), codes_at(handles, TABLES), numbers_at(handles, NUMBERS))
     m, first = len(sizes), handles[FREE, 0]
-    work = new_workspace(m, needs, scratch)
+    arena, links = words_at(handles, ARENA), words_at(handles, LINKS)
+    work = new_workspace(m, needs, scratch, arena, links, numbers_at(handles, VECTORS))
     # New memory, of which the compiler knows that nothing else lies in it.
     sides = np.empty((3 * CHUNK, m), dtype=np.int64)
     low, high, weights_at = sides[:CHUNK], sides[CHUNK : 2 * CHUNK], sides[2 * CHUNK :]

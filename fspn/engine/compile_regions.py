@@ -183,9 +183,12 @@ class _Instructions:
         packed = self._put([entry for box in boxes for entry in self._packed_box(box)])
         cut = sorted({side.variable for box in boxes for side in _sides(self.ints, box)})
         masks = (left_mask, self._mask(right), self._mask(cut))
-        self.code += to.RegionsInstruction(to.REGIONS, node, *masks, packed)
         # The regions make every sub-event of the left child once: no memo is needed for that.
-        self.value(self.ints[left + MEMO_NODE.child] if self.ints[left] == MEMO else left)
+        inside = self.ints[left + MEMO_NODE.child] if self.ints[left] == MEMO else left
+        projects = int(self._projects(inside))
+        step = to.RegionsInstruction(to.REGIONS, node, *masks, packed, projects, to.MANY)
+        self.code += step
+        self.value(inside)
         end = self._jump(to.RightInstruction(to.RIGHT, -1))
         first = 0
         for leaf, group in groupby(self.ints[box + BOX.leaf] for box in boxes):
@@ -197,6 +200,13 @@ class _Instructions:
             first = last
         self.code.append(to.END)
         self._land(end)
+
+    def _projects(self, node: int) -> bool:
+        """Whether a node is a product each of whose parts sees its own variables alone."""
+        if self.ints[node] != PRODUCT:
+            return False
+        children = _run(self.ints, node, PRODUCT_NODE.n_children, PRODUCT_NODE.first_child)
+        return all(self.ints[child] in (UNI_LEAF, JOINT, MEMO) for child in children)
 
     def _packed_box(self, box: int) -> Iterator[int]:
         sides = list(_sides(self.ints, box))

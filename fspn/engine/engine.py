@@ -16,6 +16,8 @@ from fspn.engine.handle_kernels import handles_of
 from fspn.engine.heap import keep_pages
 from fspn.engine.joint_table import joint_part
 from fspn.engine.limits import MAX_BUFFER, TooWide
+from fspn.engine.program import NEEDS
+from fspn.engine.region_kernels import region_room
 from fspn.schema.domain import Domain
 from fspn.schema.events import CodeRange, CodeWeights, Events
 
@@ -58,6 +60,8 @@ class Engine:
         self._first = len(program.dense)
         words = workspace_words(program.needs)
         self._scratch = [_aligned(words) for _ in range(self.n_threads)]
+        has_regions = bool(program.needs[NEEDS.regions] >= 0)
+        self._room = [region_room(has_regions) for _ in range(self.n_threads)]
         self.new_buffers(self._first + FIRST_BUFFER)
         keep_pages()
         self._lock = RLock()
@@ -218,8 +222,8 @@ class Engine:
         p = self.program
         shared = (*p.pools, p.sizes, p.needs, *self.coding)
         self._handles = [
-            handles_of((*shared, buffer, scratch), self._first)
-            for buffer, scratch in zip(self._buffers, self._scratch, strict=True)
+            handles_of((*shared, buffer, scratch, *room), self._first)
+            for buffer, scratch, room in zip(self._buffers, self._scratch, self._room, strict=True)
         ]
 
 

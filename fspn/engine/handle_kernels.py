@@ -18,11 +18,11 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
 # The rows of the handles: the three pools, sizes and needs of a program, the four arrays of the
-# coding of values, the buffer and the scratch words of a thread; then a number, where the buffer
-# is free.
+# coding of values, the buffer and the scratch words of a thread, and where it evaluates regions;
+# then a number, where the buffer is free.
 INTS, TABLES, NUMBERS, SIZES, NEEDED = range(5)
 VALUES, STARTS, EDGES, OTHERS = range(5, 9)
-BUFFER, SCRATCH, FREE = range(9, 12)
+BUFFER, SCRATCH, ARENA, LINKS, VECTORS, FREE = range(9, 15)
 
 
 def handles_of(arrays: Sequence[np.ndarray], free: int) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""The room of an evaluation over regions: given back to the C library, not to the system.
+"""The room of remembered answers: given back to the C library, not to the system.
 
-It is some 22 MB, of which an event touches a few; the system would clear the pages of these for
-every call anew (1,100 page faults, a fifth of a long query). The C library of Linux keeps what is
+It is some 10 MB, of which an event touches a few; the system would clear the pages of these for
+every call anew. The C library of Linux keeps what is
 freed once a block of that size was freed before; others do as they like.
 """
 

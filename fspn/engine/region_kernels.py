@@ -42,14 +42,14 @@ from fspn.engine.context_kernels import (
     differs_of,
     high_of,
     low_of,
-    meet,
     meets,
-    project,
     rows_of,
     whole_event,
 )
 from fspn.engine.kernels import compiled, kernel
+from fspn.engine.meet_kernels import meet
 from fspn.engine.program import FACTORIZE_NODE, LEAF, NODE
+from fspn.engine.projection_kernels import forget_projections, project
 from fspn.engine.region_program import (
     ADD,
     ADD_STEP,
@@ -86,26 +86,34 @@ from fspn.engine.region_program import (
 from fspn.engine.tree_kernels import joint_mass, range_mass, scope_constrained
 from fspn.engine.workspace import RegionBuffers
 
-# One large array and two smaller ones: what a C library hands out and takes back without asking the
-# system for it every time, which would clear all of it.
-ARENA_WORDS, LINK_WORDS, VECTOR_WORDS = 1 << 21, 1 << 19, 1 << 18
+# Untouched pages take no memory: this is for some hundred thousand sub-events of one event.
+ARENA_WORDS, LINK_WORDS, VECTOR_WORDS = 1 << 23, 1 << 22, 1 << 20
 BUFFER_FULL = np.nan
 # So many sub-events are asked of a leaf one by one.
 FEW = 8
 
 
+def region_room(has_regions: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The arena, links and vectors of a thread; a model that has no regions needs none."""
+    used = int(has_regions)
+    return (
+        np.empty(used * ARENA_WORDS, dtype=np.int64),
+        np.empty(used * LINK_WORDS, dtype=np.int64),
+        np.empty(used * VECTOR_WORDS),
+    )
+
+
 @compiled()
-def new_region_buffers(n_variables, n_slots):
-    """Empty stacks; a model that has no regions needs none."""
-    used = min(n_slots, 1)
+def new_region_buffers(n_variables, n_slots, arena, links, vectors):
+    """Empty stacks beside the given arrays."""
     return RegionBuffers(
-        np.empty(max(used * ARENA_WORDS, 1), dtype=np.int64),
-        np.empty(max(used * LINK_WORDS, 1), dtype=np.int64),
-        np.empty(max(used * VECTOR_WORDS, 1)),
+        arena,
+        links,
+        vectors,
         np.empty((n_slots + 1, 2)),
         np.empty((3, n_slots + 1), dtype=np.int64),
         np.empty((n_slots + 1, FRAME_SIZE), dtype=np.int64),
-        np.empty(used * (n_variables + 1), dtype=np.int64),
+        np.empty(n_variables + 1, dtype=np.int64),
     )
 
 
@@ -233,7 +241,8 @@ def run_regions(plan, pools, event, sizes, buffers):
             is_leaf, seen = op == LEAF_MASS, context
             mask = ints[code + (LEAF_STEP.mask if is_leaf else JOINT_STEP.mask)]
             varies = context + CONTEXT.varies
-            if mask >= 0 and n > FEW and meets(varies, mask, n_words, arena, ints):
+            is_many = n > FEW or arena[context + CONTEXT.is_implicit] != 0
+            if mask >= 0 and is_many and meets(varies, mask, n_words, arena, ints):
                 seen, top, n_links = project(
                     mask, ints, n_words, context, top, arena, links, n_links
                 )
@@ -318,12 +327,11 @@ def run_regions(plan, pools, event, sizes, buffers):
                     return BUFFER_FULL
                 frame[FRAME.arena], frame[FRAME.links] = top, n_links
                 n_boxes = ints[node + FACTORIZE_NODE.n_boxes]
-                new_top, n_links = meet(
+                context, top, n_links = meet(
                     code, n_boxes, n_words, ints, buffers, context, seen, top, n_links
                 )
-                if new_top < 0:
+                if context < 0:
                     return BUFFER_FULL
-                context, top = top, new_top
             frame[FRAME.links_end] = n_links
             code += len(REGIONS_STEP)
         elif op == RIGHT:
@@ -334,6 +342,7 @@ def run_regions(plan, pools, event, sizes, buffers):
                 continue
             start = filled(s, places)
             context, top, n_links = frame[FRAME.context], frame[FRAME.arena], frame[FRAME.links_end]
+            forget_projections(context, top, arena)
             n = arena[context + CONTEXT.size]
             s = push(s, -np.inf, 1.0, start, answers, places)
             if vector_of(places, s, n, vectors) < 0:

@@ -19,6 +19,9 @@ REGIONS, RIGHT, GROUP, COLLECT, END, STOP, MUL_PROJECTED = range(9, 16)
 WORD_BITS = 62
 """Bits of a word in use; the others would make it negative."""
 
+MANY = 64
+"""Fewer sub-events than this are written out at once."""
+
 
 class PlanRecord(NamedTuple):
     """Words per packed event, the spans of all packed variables, where the instructions begin."""
@@ -107,7 +110,8 @@ class RegionsInstruction(NamedTuple):
     """Begin a factorize node.
 
     Its record, the masks of both children and of the variables that its regions cut, its packed
-    boxes.
+    boxes; whether the left child looks for equal sub-events itself, part by part; and how many
+    sub-events are always written out.
     """
 
     op: int
@@ -116,6 +120,8 @@ class RegionsInstruction(NamedTuple):
     right_mask: int
     cut_mask: int
     boxes: int
+    left_projects: int
+    many: int
 
 
 class RightInstruction(NamedTuple):
@@ -147,9 +153,11 @@ class ContextRecord(NamedTuple):
 
     ``projections`` is the first one or -1, ``next`` the next one of the same context or -1, and
     ``links`` where the numbers of its sub-events stand, one per sub-event of that context.
-    ``disjoint`` says that no two sub-events have anything in common. Then come three runs of words:
-    the bits in which its sub-events differ from each other, those in which any differs from the
-    unconstrained event, and the packed sub-events.
+    ``disjoint`` says that no two sub-events have anything in common. A context that regions made
+    has the context that they cut as ``parent`` (else -1), their instruction as ``code``, and the
+    pairs of both at ``pairs`` of the links. Then come three runs of words: the bits in which its
+    sub-events may differ from each other, those in which any may differ from the unconstrained
+    event, and the packed sub-events; of these only the first where ``is_implicit``.
     """
 
     size: int
@@ -157,6 +165,10 @@ class ContextRecord(NamedTuple):
     next: int
     links: int
     disjoint: int
+    parent: int
+    code: int
+    pairs: int
+    is_implicit: int
     varies: int
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fspn.engine import context_kernels, memo_kernels, region_program
+from fspn.engine import context_kernels, memo_kernels, projection_kernels, region_program
 from fspn.engine.compile import Program, compile_fspn
 from fspn.engine.engine import Engine
 from fspn.engine.program import MEMO, NEEDS
@@ -67,11 +67,16 @@ class NestedMaker(ModelMaker):
 
 
 def make(seed: int, width: int) -> tuple[NestedMaker, Node, Engine]:
-    """A model and its engine; every other one packs its events into several short words."""
+    """A model and its engine.
+
+    Every other one packs its events into several short words, and most leave contexts implicit
+    that have two sub-events or more.
+    """
     maker = NestedMaker(seed, width)
     root = maker.model()
     word_bits = 9 if seed % 2 else region_program.WORD_BITS
-    with patch.object(region_program, "WORD_BITS", word_bits):
+    many = region_program.MANY if seed % 5 == 0 else 1
+    with patch.multiple(region_program, WORD_BITS=word_bits, MANY=many):
         program = compile_fspn(root, maker.sizes)
     return maker, root, Engine(program, maker.domain())
 
@@ -165,19 +170,21 @@ def test_projections_that_find_no_room_say_so() -> None:
     """Two sub-events that differ in one word of two, seen from the other word."""
     n_words = 2
     sub_events = [[1, 5], [2, 5]]
-    head = region_program.ContextRecord(2, -1, -1, 0, 0, 0)[:-1]
+    head = region_program.ContextRecord(2, -1, -1, 0, 0, -1, 0, 0, 0, 0)[:-1]
     context = [*head, 3, 0, 3, 0, *sub_events[0], *sub_events[1]]
     mask = np.array([0, 7], dtype=np.int64)
     links = np.zeros(8, dtype=np.int64)
     for room, expected in ((0, -1), (40, len(context))):
         arena = np.array([*context, *[0] * room], dtype=np.int64)
-        found, _, n_links = context_kernels.project(
+        found, _, n_links = projection_kernels.project(
             0, mask, n_words, 0, len(context), arena, links, 0
         )
         assert found == expected
     assert arena[found + region_program.CONTEXT.size] == 1
     assert links[:n_links].tolist() == [0, 0]
-    again, *_ = context_kernels.project(0, mask, n_words, 0, len(arena) - 10, arena, links, n_links)
+    again, *_ = projection_kernels.project(
+        0, mask, n_words, 0, len(arena) - 10, arena, links, n_links
+    )
     assert again == found, "made once and kept"
 
 
@@ -188,11 +195,11 @@ def test_projections_of_many_sub_events(n_values: int) -> None:
     codes = rng.integers(0, n_values, (n, 3))
     rows = np.column_stack([codes[:, 0] << 50, (codes[:, 1] << 40) | codes[:, 2]])
     varies = [int(np.bitwise_or.reduce(column)) for column in rows.T]
-    head = region_program.ContextRecord(n, -1, -1, 0, 0, 0)[:-1]
+    head = region_program.ContextRecord(n, -1, -1, 0, 0, -1, 0, 0, 0, 0)[:-1]
     context = np.array([*head, *varies, *varies, *rows.ravel()], dtype=np.int64)
     arena = np.concatenate([context, np.zeros(1 << 17, dtype=np.int64)])
     links, mask = np.zeros(n, dtype=np.int64), np.array([127 << 50, 127 << 40], dtype=np.int64)
-    found, top, n_links = context_kernels.project(
+    found, top, n_links = projection_kernels.project(
         0, mask, n_words, 0, len(context), arena, links, 0
     )
     assert (found, n_links) == (len(context), n)
