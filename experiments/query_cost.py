@@ -1,12 +1,12 @@
 """The cost of a query over the nodes of the recipe's models: `python -m experiments.query_cost`.
 
 Proposition 2 says near linear. The recipe is learned where it has factorize nodes, over the
-threshold grid and at three sizes of slices; the time of every query of the workload is measured,
-and the exponent b of t = a n^b is fitted over the models that have factorize nodes. Each cell is a
-row of its own for the report; a second start goes on behind the rows that are there. Cells come in
-a drawn order, so that a run that ends early has small and large models of all datasets. The run's
-time limit also ends the cell that it falls into; a cell that alone takes longer than its own limit
-is left out and named, without a row.
+threshold grid, at three sizes of slices and from two numbers of rows; the time of every query of
+the workload is measured, and the exponent b of t = a n^b is fitted over the models that have
+factorize nodes. Each cell is a row of its own for the report; a second start goes on behind the
+rows that are there. Cells come in a drawn order, so that a run that ends early has small and large
+models of all datasets. The run's time limit also ends the cell that it falls into; a cell that
+alone takes longer than its own limit is left out and named, without a row.
 """
 
 from __future__ import annotations
@@ -45,6 +45,9 @@ TAU_LOW = (0.05, 0.1, 0.2, 0.3, 0.5)
 TAU_HIGH = (0.5, 0.7, 0.9)
 # The recipe's default, one in a hundred, and smaller ones: more nodes.
 SLICES = (100, 300, 600)
+# Few enough that a hundred models are learned in ten minutes.
+ROWS = (10_000, 20_000)
+FEWEST_ROWS = 16
 TARGET = "baselines.ours.fspn_model.FSPNPaper"
 MODEL = "fspn_paper"
 FEWEST_NODES, MOST_NODES = 10, 10_000
@@ -54,15 +57,20 @@ NORMAL_95 = 1.96
 
 @dataclass(frozen=True)
 class Cell:
-    """A setting of the recipe; slices of fewer rows than one in ``slices`` are not partitioned."""
+    """A setting of the recipe, learned from some rows.
+
+    Slices of fewer rows than one in ``slices`` are not partitioned.
+    """
 
     dataset: str
     tau_low: float
     tau_high: float
     slices: int
+    rows: int
 
     def __str__(self) -> str:
-        return f"{self.dataset} {self.tau_low:g}/{self.tau_high:g} 1 in {self.slices}"
+        thresholds = f"{self.tau_low:g}/{self.tau_high:g}"
+        return f"{self.dataset} {thresholds} 1 in {self.slices} of {self.rows}"
 
 
 @dataclass(frozen=True)
@@ -87,10 +95,10 @@ class Cost:
         return self.n_factorize > 0 and FEWEST_NODES <= self.n_nodes <= MOST_NODES
 
 
-def cells(datasets: Sequence[str], slices: Sequence[int]) -> list[Cell]:
+def cells(datasets: Sequence[str], slices: Sequence[int], rows: Sequence[int]) -> list[Cell]:
     """The grid in a drawn order; slices need thresholds that leave room for sum nodes."""
-    grid = product(datasets, TAU_LOW, TAU_HIGH, slices)
-    found = [Cell(name, low, high, part) for name, low, high, part in grid if low < high]
+    grid = (Cell(*axes) for axes in product(datasets, TAU_LOW, TAU_HIGH, slices, rows))
+    found = [cell for cell in grid if cell.tau_low < cell.tau_high]
     return [found[i] for i in np.random.default_rng(0).permutation(len(found))]
 
 
@@ -101,7 +109,7 @@ def learned(cell: Cell, data: Dataset) -> FSPN:
         preset="paper",
         tau_low=cell.tau_low,
         tau_high=cell.tau_high,
-        min_rows=max(len(data.train) // cell.slices, 50),
+        min_rows=max(len(data.train) // cell.slices, FEWEST_ROWS),
         random_state=0,
     ).fit(data.train, domains=domains)
 
@@ -122,30 +130,30 @@ Seconds = Callable[[], float]
 
 def costs(
     wanted: Sequence[Cell],
-    n_rows: int,
     cache: Path,
     timing: TimingConfig,
     store: Store,
     seconds: Seconds = lambda: np.inf,
 ) -> Iterator[Cost | Cell]:
     """Cell by cell, from its row where there is one; the cell itself where it took too long."""
-    data: dict[str, Dataset] = {}
+    data: dict[tuple[str, int], Dataset] = {}
     for cell in wanted:
-        fingerprint = f"{EXPERIMENT}-{code_version(TARGET)}-{_slug(cell)}-{n_rows}"
+        fingerprint = f"{EXPERIMENT}-{code_version(TARGET)}-{_slug(cell)}"
         done = store.finished(fingerprint)
         if done is not None:
             yield _cost(cell, done)
             continue
-        if cell.dataset not in data:
+        key = cell.dataset, cell.rows
+        if key not in data:
             file = conf_dir() / "dataset" / f"{cell.dataset}.yaml"
-            settings = {**yaml.safe_load(file.read_text("utf-8")), "train_rows": n_rows}
-            data[cell.dataset] = load(settings, 0, cache)
+            settings = {**yaml.safe_load(file.read_text("utf-8")), "train_rows": cell.rows}
+            data[key] = load(settings, 0, cache)
         limit = seconds()
         if limit <= 0:
             return
         try:
             with time_limit(limit if np.isfinite(limit) else None):
-                cost = measured(cell, data[cell.dataset], timing)
+                cost = measured(cell, data[key], timing)
         except FitTimeout:
             yield cell
             continue
@@ -172,7 +180,7 @@ def _row(fingerprint: str, cost: Cost) -> ResultRow:
         latency_single_ms=cost.mean_ms,
         tau_low=cell.tau_low,
         tau_high=cell.tau_high,
-        params=json.dumps({"slices": cell.slices, "slowest_ms": cost.max_ms}),
+        params=json.dumps({"slices": cell.slices, "rows": cell.rows, "slowest_ms": cost.max_ms}),
         code_version=code_version(TARGET),
         commit=commit(),
         machine=machine_name(),
@@ -218,17 +226,18 @@ def summary(found: Sequence[Cost], too_long: Sequence[Cell] = ()) -> Iterator[st
 def main() -> None:
     """Print a line per cell, then the summary."""
     options = _options()
-    timing = TimingConfig(repeats=options.repeats, budget_seconds=1.5)
+    timing = TimingConfig(repeats=options.repeats, budget_seconds=0.5)
     store = Store.of(options.results, EXPERIMENT)
     found: list[Cost] = []
     too_long: list[Cell] = []
-    wanted, started = cells(options.datasets, options.slices), time.monotonic()
+    wanted = cells(options.datasets, options.slices, options.rows)
+    started = time.monotonic()
     end = started + 60 * options.minutes
 
     def seconds() -> float:
         return float(min(options.seconds, end - time.monotonic()))
 
-    for cost in costs(wanted, options.rows, options.cache, timing, store, seconds):
+    for cost in costs(wanted, options.cache, timing, store, seconds):
         if isinstance(cost, Cost):
             found.append(cost)
         elif time.monotonic() < end:
@@ -246,7 +255,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.query_cost")
     parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=list(FACTORIZED))
     parser.add_argument("--slices", nargs="+", type=int, default=list(SLICES))
-    parser.add_argument("--rows", type=int, default=30_000, help="training rows per dataset")
+    parser.add_argument("--rows", nargs="+", type=int, default=list(ROWS), help="training rows")
     parser.add_argument("--repeats", type=int, default=5, help="passes over the queries")
     parser.add_argument("--minutes", type=float, default=np.inf, help="of the whole run, at most")
     parser.add_argument("--seconds", type=float, default=60.0, help="of one cell, at most")

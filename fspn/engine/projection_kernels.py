@@ -4,9 +4,9 @@ A projection is computed once and kept with its context, because the nodes below
 the same projections repeatedly. Its links map every sub-event of the context to its own.
 
 Where regions made a context of many sub-events from a smaller one, its projection is *composed*.
-With :math:`\\pi` for the projection, sub-event e and region R,
+With :math:`\pi` for the projection, sub-event e and region R,
 
-.. math:: \\pi(e \\cap R) = \\pi(e) \\cap \\pi(R) ,
+.. math:: \pi(e \cap R) = \pi(e) \cap \pi(R) ,
 
 and both sides have few distinct values: what a pair becomes is looked up in a table over them, and
 the sub-events themselves are never written out.

@@ -11,7 +11,7 @@ from experiments.measures.timing import TimingConfig
 from experiments.query_cost import EXPERIMENT, Cell, Cost, cells, costs, summary
 from experiments.records.rows import Store, collect
 
-CELL = Cell("rdc_21", 0.3, 0.7, 100)
+CELL = Cell("rdc_21", 0.3, 0.7, 100, 400)
 
 
 def cost(nodes: int, milliseconds: float, factorize: int = 1) -> Cost:
@@ -19,7 +19,7 @@ def cost(nodes: int, milliseconds: float, factorize: int = 1) -> Cost:
 
 
 def test_the_grid_has_no_contradicting_thresholds() -> None:
-    grid = list(cells(["rdc_07"], [100]))
+    grid = list(cells(["rdc_07"], [100], [400]))
     assert len(grid) == 14
     assert all(cell.tau_low <= cell.tau_high for cell in grid)
 
@@ -43,10 +43,10 @@ def test_a_cell_is_measured_once_and_its_row_says_what_was_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, timing = Store.of(tmp_path, EXPERIMENT), TimingConfig(repeats=2, budget_seconds=0.1)
-    wanted = [Cell("rdc_07", 0.3, 0.7, 100)]
-    first = list(costs(wanted, 400, tmp_path, timing, store))
+    wanted = [Cell("rdc_07", 0.3, 0.7, 100, 400)]
+    first = list(costs(wanted, tmp_path, timing, store))
     monkeypatch.setattr("experiments.query_cost.FSPN.fit", None)
-    assert list(costs(wanted, 400, tmp_path, timing, store)) == first
+    assert list(costs(wanted, tmp_path, timing, store)) == first
     row = collect(tmp_path).iloc[0]
     assert (row["model"], row["n_nodes"]) == ("fspn_paper", first[0].n_nodes)
     assert json.loads(row["params"])["slowest_ms"] == first[0].max_ms
@@ -54,9 +54,9 @@ def test_a_cell_is_measured_once_and_its_row_says_what_was_found(
 
 def test_a_cell_that_takes_too_long_is_named_and_has_no_row(tmp_path: Path) -> None:
     store, timing = Store.of(tmp_path, EXPERIMENT), TimingConfig(repeats=2, budget_seconds=0.1)
-    wanted = [Cell("rdc_07", 0.3, 0.7, 100), Cell("rdc_07", 0.1, 0.7, 100)]
+    wanted = [Cell("rdc_07", 0.3, 0.7, 100, 400), Cell("rdc_07", 0.1, 0.7, 100, 400)]
     limits = iter([1e-4, 0.0])
-    assert list(costs(wanted, 400, tmp_path, timing, store, lambda: next(limits))) == wanted[:1]
+    assert list(costs(wanted, tmp_path, timing, store, lambda: next(limits))) == wanted[:1]
     assert collect(tmp_path).empty
     left_out, none = summary([], wanted[:1])
     assert left_out.startswith("1 cells took too long")
