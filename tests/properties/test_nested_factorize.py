@@ -183,7 +183,7 @@ def test_projections_that_find_no_room_say_so() -> None:
     assert arena[found + region_program.CONTEXT.size] == 1
     assert links[:n_links].tolist() == [0, 0]
     again, *_ = projection_kernels.project(
-        0, mask, n_words, 0, len(arena) - 10, arena, links, n_links
+        0, mask, n_words, 0, len(arena) - 20, arena, links, n_links
     )
     assert again == found, "made once and kept"
 
