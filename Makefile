@@ -59,8 +59,8 @@ table1: setup  ## The paper's Table 1: 20 real benchmarks x thirteen models, the
 	$(BIN)/python -m experiments.run experiment=table1
 
 tables: setup  ## Real tables: row counts by FSPN beside PostgreSQL, DuckDB, samples and other models
-	$(BIN)/python -m experiments.run experiment=tables
-	$(BIN)/python -m experiments.report.row_counts
+	$(BIN)/python -m experiments.run experiment=tables; status=$$?; \
+	$(BIN)/python -m experiments.report.row_counts && exit $$status
 
 report: setup  ## Figures, tables and page from the recorded rows, without training
 	$(BIN)/python -m experiments.report

@@ -44,11 +44,9 @@ def keep_runs(results_dir: Path, out: Path) -> bool:
     rows, queries = read_runs(results_dir)
     if queries.empty:
         return False
-    complete = rows[rows["status"] == "ok"].groupby("dataset")["model"].nunique()
-    everywhere = set(complete[complete == complete.max()].index)
     frames = (
         summarise(rows, queries),
-        pooled(queries, everywhere),
+        pooled(queries),
         worst_queries(queries, results_dir),
     )
     folder = out / "reference"

@@ -113,7 +113,7 @@ def groups_table(pooled: pd.DataFrame) -> Table:
     return Table(
         "row_counts_groups",
         "95% q-error by selectivity and number of predicates",
-        "The queries of all tables on which every estimator came to a result, together.",
+        "The queries of all tables together; an estimator with a gap on one of them is left out.",
         ("queries", "number", *(label(m) for m in models)),
         tuple(lines),
     )
