@@ -47,7 +47,7 @@ LINES: ByKind[list[str]] = ByKind(
     },
 )
 MAX_NAMES = 4
-MAX_LINES = 8
+MAX_LINES = 24
 MAX_BRANCHES = 8
 MAX_TEXT = 30
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fspn.model.infer import log_probability
 from fspn.model.leaves.base import Multivariate, State
-from fspn.model.nodes import Node, count_parameters, walk
+from fspn.model.nodes import Node, Sum, count_parameters, walk
 from fspn.model.sample import sample_columns
 from fspn.model.size import size_bytes
 from fspn.schema.events import Events
@@ -52,6 +52,8 @@ class Nested(Multivariate):
         return self.root
 
     def summary(self) -> str:
+        if isinstance(self.root, Sum):
+            return f"a mixture of {len(self.root.children)} components"
         return f"an FSPN of {sum(1 for _ in walk(self.root))} nodes"
 
     def faults(self, scope: tuple[int, ...], variables: Sequence[Variable]) -> Iterator[str]:
