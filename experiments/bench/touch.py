@@ -64,7 +64,10 @@ class Watch:
         self.domains = [Noted(array) for array in engine.coding]
         needs = self.program.needs
         words = np.empty(workspace_words(needs), dtype=np.int64)
-        work, _, _ = new_workspace(len(self.program.sizes), needs, words)
+        no_words, no_numbers = words[:0], np.empty(0)  # Regions are not watched.
+        work, _, _ = new_workspace(
+            len(self.program.sizes), needs, words, no_words, no_words, no_numbers
+        )
         self.state: list[Noted] = []
         self.work = work._replace(
             sparse=EliminationState(*map(self._noted, work.sparse)),
