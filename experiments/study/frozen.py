@@ -70,8 +70,15 @@ def _chosen(config: JobConfig, rows: pd.DataFrame) -> dict[str, Any]:
     """The setting of the latest of the rows, as far as the model has its hyper-parameters."""
     last = rows.sort_values("started_at").iloc[-1]
     chosen: dict[str, Any] = json.loads(last["params"])
-    sizes = {key: last[key] for key in ("size_bytes", "stored_bytes")}
-    chosen |= {key: int(size) for key, size in sizes.items() if not np.isnan(size)}
+    for key in ("size_bytes", "stored_bytes"):
+        if key not in config.model.params:
+            continue
+        if np.isnan(last[key]):
+            raise ConfigError(
+                f"{config.model.name} is to have the {key} of {last['model']}, whose row for "
+                f"{last['dataset']} has none: run that model again with force=true"
+            )
+        chosen[key] = int(last[key])
     return {k: v for k, v in chosen.items() if k in config.model.params}
 
 

@@ -77,6 +77,9 @@ def record_late(config: JobConfig) -> Outcome:
     store = Store.of(config.results_dir, config.study)
     tracker = tracking.tracker(config.tracking_uri, config.results_dir)
     with locked(store.lock(row.fingerprint)):
+        done = None if config.force else store.finished(row.fingerprint)
+        if done is not None:  # Its last act was under way when it was ended.
+            return Outcome(done, skipped=False)
         recorder = Recorder(tracker, store, row, _resolved(config), live=config.live)
         with _closing(recorder):
             row = replace(row, run_id=recorder.run_id)

@@ -128,6 +128,8 @@ class _Slot:
                 return Ended(task, future.result(), None)
             self._kill()
             self.executor = self._start()
+            if self.stopped:  # Just now, so that the new worker was not there to be killed.
+                self._kill()
             return Ended(task, self.executor.submit(limit.late, task).result(), None)
         except BrokenProcessPool:
             self.executor = self._start()

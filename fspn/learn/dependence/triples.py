@@ -40,7 +40,7 @@ def with_triples(
         sizes: How many codes each has.
     """
     small = [v for v, size in enumerate(sizes) if 2 <= size <= MOST_VALUES]
-    triples = [t for t in combinations(small, 3) if _is_unseen(dependence, t)]
+    triples = _unseen(dependence[np.ix_(small, small)])
     if not triples or not len(codes[0]):
         return dependence
     n_rows = min(len(codes[0]), WORK // len(triples))
@@ -48,8 +48,7 @@ def with_triples(
         return dependence
     rows = np.linspace(0, len(codes[0]) - 1, n_rows).astype(np.int64)
     table = np.stack([np.asarray(codes[v])[rows].astype(np.uint8) for v in small])
-    place = {v: i for i, v in enumerate(small)}
-    at = np.array([[place[v] for v in triple] for triple in triples])
+    at = np.array(triples)
     own = np.array([sizes[v] for v in small])
     tested = own[at].prod(axis=1) * ROWS_PER_CELL <= n_rows
     statistics = _statistics(table, own, at[tested])
@@ -62,10 +61,23 @@ def with_triples(
     return raised
 
 
-def _is_unseen(dependence: np.ndarray, triple: tuple[int, int, int]) -> bool:
-    """Whether at most one of the three pairs shows any dependence."""
-    a, b, c = triple
-    return (dependence[a, b] > 0) + (dependence[a, c] > 0) + (dependence[b, c] > 0) <= 1
+def _unseen(dependence: np.ndarray) -> list[tuple[int, ...]]:
+    """The triples of which at most one pair shows any dependence; none where they are too many.
+
+    Such a triple has a column, or three, that depends on neither of the others. They are listed
+    by these columns, so that the work is that of the triples found, not of all there are.
+    """
+    apart = dependence <= 0
+    np.fill_diagonal(apart, False)
+    degrees = apart.sum(axis=0)
+    most = WORK // LEAST_ROWS
+    if (degrees * (degrees - 1) // 2).sum() > 3 * most:
+        return []
+    others = [np.flatnonzero(row).tolist() for row in apart]
+    found = {
+        tuple(sorted((v, i, j))) for v, own in enumerate(others) for i, j in combinations(own, 2)
+    }
+    return sorted(found)
 
 
 @njit(cache=True, nogil=True)

@@ -116,6 +116,12 @@ def test_a_sample_takes_the_bytes_of_the_file_of_another_model(job: Any) -> None
     assert 0.9 * stored < row.stored_bytes <= stored
 
 
+def test_a_model_without_bytes_of_a_file_gives_none_to_a_sample(job: Any) -> None:
+    run_job(job("model=tables/histograms"))
+    with pytest.raises(ConfigError, match=r"stored_bytes of histograms, .* force=true"):
+        run_job(job("model=tables/sample_file", "search.like=histograms"))
+
+
 def test_a_grid_is_compared_on_a_sample_of_the_rows(job: Any) -> None:
     grid = ["search.grid.score=[BIC]", "search.grid.alpha=[0.01,100.0]"]
     row = run_job(job("model=tables/bn_dag", "search.rows=200", *grid)).row
@@ -133,6 +139,14 @@ def test_a_job_that_was_ended_for_its_time_is_a_gap(job: Any, tmp_path: Path) ->
     assert "did not end within 3 s" in row.error
     assert run_job(config).skipped
     assert len(collect(tmp_path / "results")) == 1
+
+
+def test_a_job_that_ended_just_before_it_was_ended_keeps_its_row(job: Any) -> None:
+    config = job("model=tables/sample")
+    row = run_job(config).row
+    late = record_late(config).row
+    assert (late.status, late.run_id, late.started_at) == ("ok", row.run_id, row.started_at)
+    assert run_job(config).row.status == "ok"
 
 
 class Elsewhere(RowSample):

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import entropy
 
 from fspn import FSPN
-from fspn.learn.dependence.triples import _statistics, with_triples
+from fspn.learn.dependence.triples import _statistics, _unseen, with_triples
 from fspn.model.nodes import TableSplit, walk
 
 NOISE = 0.1
@@ -70,3 +70,26 @@ def test_pairs_keep_their_dependence_and_many_values_are_left_out() -> None:
     assert raised[2, 5] == 0.4
     assert 0 < raised[5, 7] < 0.01
     assert (with_triples(dependence, list(cells.T), [200] * 10) == dependence).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.8, 1.0])
+def test_triples_of_at_most_one_dependent_pair_are_listed(share: float) -> None:
+    dependence = np.triu(np.random.default_rng(0).random((12, 12)) < share, 1) * 0.5
+    dependence += dependence.T
+    expected = [
+        triple
+        for triple in combinations(range(12), 3)
+        if sum(dependence[pair] > 0 for pair in combinations(triple, 2)) <= 1
+    ]
+    assert _unseen(dependence) == expected
+
+
+@pytest.mark.parametrize("dependent", [0.0, 0.5])
+def test_very_many_columns_take_no_time_and_no_memory(dependent: float) -> None:
+    m = 1_500  # More than 500 million triples.
+    cells = np.random.default_rng(0).integers(0, 2, (2_000, m))
+    dependence = np.full((m, m), dependent)
+    if dependent:
+        dependence[:3, :3] = 0.0
+    raised = with_triples(dependence, list(cells.T), [2] * m)
+    assert (raised == dependence).all()
