@@ -33,16 +33,16 @@ def encode(array: np.ndarray) -> tuple[str, bytes]:
 def decode(coding: str, data: memoryview, dtype: np.dtype, count: int) -> np.ndarray:
     """The numbers that :func:`encode` wrote; ``ValueError`` if the bytes are not sound."""
     if coding == RAW:
+        if len(data) != count * dtype.itemsize:
+            raise ValueError("another number of bytes than the numbers take")
         return np.frombuffer(data, dtype, count)
     if coding not in CODINGS or dtype.kind not in "iu":
         raise ValueError(f"numbers of type {dtype} in the coding {coding!r}")
     numbers = _read(np.frombuffer(data, np.uint8), count)
     if coding == GAPS:
-        # Sums are taken twice: as reals they show what would overflow.
-        if numbers.sum(dtype=np.float64) >= 2.0**63:
-            raise ValueError("numbers that are too large for their type")
         numbers = np.cumsum(numbers)
-    if count and int(numbers.max()) > np.iinfo(dtype).max:
+    # No gap reaches 2^63, so the first sum that does comes out negative.
+    if count and (numbers.min() < 0 or int(numbers.max()) > np.iinfo(dtype).max):
         raise ValueError("numbers that are too large for their type")
     return numbers.astype(dtype)
 

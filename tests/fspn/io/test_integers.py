@@ -35,6 +35,13 @@ def test_each_coding_is_taken_where_it_is_the_shortest() -> None:
     assert len(encode(np.arange(1000, dtype="<i8"))[1]) == 1000
 
 
+def test_gaps_up_to_the_largest_number_come_back() -> None:
+    array = np.array([2**63 - 2, 2**63 - 1, 2**63 - 1], dtype="<i8")
+    _, written = encode(array)
+    assert encode(array)[0] == GAPS
+    assert np.array_equal(decode(GAPS, memoryview(written), array.dtype, 3), array)
+
+
 @pytest.mark.parametrize(
     ("coding", "data", "dtype", "count"),
     [
@@ -45,9 +52,12 @@ def test_each_coding_is_taken_where_it_is_the_shortest() -> None:
         (VARINT, b"\xff\xff\x7f", "<u2", 1),
         (GAPS, b"\xff\x7f" * 5, "<u2", 5),
         (GAPS, (b"\xff" * 8 + b"\x7f") * 2, "<i8", 2),
+        (GAPS, b"\xff" * 8 + b"\x7f\x01", "<u8", 2),
         (VARINT, b"\x01", "<f8", 1),
         ("zip", b"\x01", "<i4", 1),
         (RAW, b"\x01\x02", "<i4", 1),
+        (RAW, b"\x01\x02\x03\x04\x05", "<i4", 1),
+        (RAW, b"\x01", "<i4", 0),
     ],
 )
 def test_damaged_numbers_are_refused(coding: str, data: bytes, dtype: str, count: int) -> None:
