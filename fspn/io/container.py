@@ -35,8 +35,8 @@ LAST_DEFLATED = 2
 HEAD = struct.Struct("<8sIQ")
 LENGTH = struct.Struct("<Q")
 DIGEST_BYTES = 32
-MAX_RATIO = 8000
-"""LZMA2 cannot shrink anything by more than about 7,000 times, deflate by 1,032: a larger claim is
+MAX_RATIO_DEFLATE, MAX_RATIO_LZMA = 1100, 8000
+"""Deflate cannot shrink anything by more than 1,032 times, LZMA2 by about 7,000: a larger claim is
 no honest file."""
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "lp": 0, "pb": 0, "dict_size": 1 << 23}]
 """Bytes of numbers: neither the byte before one nor its place says anything about it."""
@@ -111,11 +111,14 @@ def _checked_body(content: bytes, source: str) -> bytes:
 
 
 def _decompress(packed: bytes, version: int, length: int, source: str) -> bytes:
-    if length > MAX_RATIO * len(packed):
+    is_deflated = version <= LAST_DEFLATED
+    if length > (MAX_RATIO_DEFLATE if is_deflated else MAX_RATIO_LZMA) * len(packed):
         raise ModelFileError(f"{source}: the contents cannot be as long as {length} bytes")
-    opened: Any = zlib.decompressobj()
-    if version > LAST_DEFLATED:
-        opened = lzma.LZMADecompressor(format=lzma.FORMAT_RAW, filters=FILTERS)
+    opened: Any = (
+        zlib.decompressobj()
+        if is_deflated
+        else lzma.LZMADecompressor(format=lzma.FORMAT_RAW, filters=FILTERS)
+    )
     try:
         body: bytes = opened.decompress(packed, length + 1)
     except (zlib.error, lzma.LZMAError) as error:

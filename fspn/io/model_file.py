@@ -62,7 +62,15 @@ assert all(is_registered(family) for family in BUILT_IN)
 CELLS, FEWER = "cells", "fewer parents"
 """Back-off levels as numbered cells, and as what follows from the level above them."""
 
-DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 Record = list[Any]
 
@@ -101,7 +109,7 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Domain, Node, dict[str, An
     try:
         reader = _Reader(arrays)
         domain = Domain(tuple(reader.variable(record) for record in header["domain"]))
-        root = reader.nodes(header["nodes"])
+        root = reader.nodes(header["nodes"], [variable.size for variable in domain.variables])
         params = {key: _value(value) for key, value in header["params"]}
         validate(root, domain)
     except ModelError as error:
@@ -274,6 +282,7 @@ def _value(stored: Any) -> Any:
 class _Reader:
     def __init__(self, arrays: Sequence[np.ndarray]):
         self._arrays = arrays
+        self._sizes: Sequence[int] = ()
 
     def array(self, index: Any) -> np.ndarray:
         return self._arrays[_index(index)]
@@ -301,8 +310,14 @@ class _Reader:
     def _old_cells(self, cuts: Any, shape: Record) -> Cells:
         return cells_of_shape(self.array(cuts), self.family(shape))
 
-    def nodes(self, records: list[Record]) -> Node:
-        """The root, built from the last record to the first."""
+    def nodes(self, records: list[Record], sizes: Sequence[int]) -> Node:
+        """The root, built from the last record to the first.
+
+        Arguments:
+            records: The nodes, parents before children.
+            sizes: The number of codes of every variable, which no table may exceed.
+        """
+        self._sizes = sizes
         stack: list[Node] = []
         for kind, *fields in reversed(records):
             stack.append(self._builders[kind](self, stack, *fields))
@@ -333,18 +348,25 @@ class _Reader:
 
     def _table(self, stack: list[Node], variable: Any, given: list[Any], record: Record) -> Node:
         kind, *rest = record
-        cpt = self.family(rest[0]) if kind == "full" else self._ladder(kind, *rest)
-        return TableSplit(_index(variable), tuple(_index(v) for v in given), cpt)
+        child = _index(variable)
+        size = self._sizes[child]
+        cpt = self.family(rest[0]) if kind == "full" else self._ladder(size, kind, *rest)
+        return TableSplit(child, tuple(_index(v) for v in given), cpt)
 
-    def _ladder(self, kind: str, base: Any, records: list[Record]) -> BackoffTable:
+    def _ladder(self, size: int, kind: str, base: Any, records: list[Record]) -> BackoffTable:
         if kind != "counted":
             row = self.array(base)
             return BackoffTable(row, self._levels(records, len(row)))
-        size, pseudo_count = base
-        levels = self._levels(records, _index(size))
+        stated, pseudo_count = base
+        if _index(stated) != size:
+            raise ValueError(f"a table of {stated} codes for a variable of {size}")
+        levels = self._levels(records, size)
         top = levels[-1]
         if not isinstance(top, CountLevel):
             raise ValueError("a base that follows from a level without counts")
+        # The base has as many numbers as the largest code: a forged one would take all memory.
+        if int(top.codes.max(initial=0)) >= size:
+            raise ValueError(f"counts of codes beyond the {size} of the variable")
         return BackoffTable(base_of_counts(top, size, float(pseudo_count)), levels)
 
     def _levels(self, records: list[Record], size: int) -> tuple[BackoffLevel, ...]:

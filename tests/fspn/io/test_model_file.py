@@ -23,6 +23,7 @@ from fspn import FSPN
 from fspn.io.container import DIGEST_BYTES, HEAD, MAGIC, ModelFileError, pack, unpack
 from fspn.io.model_file import load_model, save_model
 from fspn.model.cpt.backoff import BackoffTable, CountLevel, LinearLaw
+from fspn.model.cpt.compact import base_of_counts
 from fspn.model.cpt.full import FullTable
 from fspn.model.infer import log_probability
 from fspn.model.leaves.categorical import Categorical
@@ -412,10 +413,27 @@ def test_a_learned_model_comes_back_to_the_bit(tmp_path: Path) -> None:
     assert (tmp_path / "again.fspn").read_bytes() == (tmp_path / "m.fspn").read_bytes()
 
 
-def _levels(header: Any) -> list[Any]:
-    """The levels of the first table of a header that are stored in few numbers."""
+def _counted(header: Any) -> list[Any]:
+    """The first table of a header whose levels are stored in few numbers."""
     tables = (node[3] for node in header["nodes"] if node[0] == "table")
-    return next(cpt[2] for cpt in tables if cpt[2][0][0] == "fewer parents")
+    found: list[Any] = next(cpt for cpt in tables if cpt[2][0][0] == "fewer parents")
+    return found
+
+
+def _levels(header: Any) -> list[Any]:
+    levels: list[Any] = _counted(header)[2]
+    return levels
+
+
+def _one_count(header: Any, arrays: list[np.ndarray], code: int) -> None:
+    """A table of a single level with a single count, stored as it is."""
+    state = {"sizes": [], "keys": [0], "start": [0, 1], "codes": [code], "counts": [1]}
+    record = [["alpha", len(arrays)]]
+    arrays.append(np.ones(1))
+    for name, values in state.items():
+        record.append([name, len(arrays)])
+        arrays.append(np.array(values, dtype=np.int64))
+    _counted(header)[2] = [["counts", record]]
 
 
 FORGED_LEVELS = {
@@ -427,6 +445,8 @@ FORGED_LEVELS = {
         _levels(h)[-1][1][1][1], a[_levels(h)[-1][1][1][1]][::-1].copy()
     ),
     "lost counts": lambda h, a: a.__setitem__(_levels(h)[-1][1][2][1], np.array([3])),
+    "size beyond the domain": lambda h, a: _counted(h)[1].__setitem__(0, 10**6),
+    "code beyond the domain": lambda h, a: _one_count(h, a, 10**6),
 }
 
 
@@ -436,3 +456,42 @@ def test_forged_levels_are_refused(tmp_path: Path, name: str) -> None:
     _forge(tmp_path / "m.fspn", FORGED_LEVELS[name])
     with pytest.raises(ModelFileError, match=r"damaged|no proper model"):
         load_model(tmp_path / "m.fspn")
+
+
+@pytest.mark.parametrize("name", ["size beyond the domain", "code beyond the domain"])
+def test_what_a_file_states_is_checked_before_memory_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    asked = []
+
+    def base(top: CountLevel, size: int, pseudo_count: float) -> np.ndarray:
+        asked.append(max(size, int(top.codes.max()) + 1))
+        return base_of_counts(top, size, pseudo_count)
+
+    learned()[0].save(tmp_path / "m.fspn")
+    _forge(tmp_path / "m.fspn", FORGED_LEVELS[name])
+    monkeypatch.setattr("fspn.io.model_file.base_of_counts", base)
+    with pytest.raises(ModelFileError, match=r"1000000 codes|codes beyond"):
+        load_model(tmp_path / "m.fspn")
+    assert max(asked, default=0) < 10**6
+
+
+def test_a_file_that_needs_all_memory_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise MemoryError
+
+    save_model(tmp_path / "m", *everything(), {})
+    monkeypatch.setattr("fspn.io.model_file.validate", full)
+    with pytest.raises(ModelFileError, match="damaged"):
+        load_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize(("version", "most"), [(2, 1100), (3, 8000)])
+def test_no_file_claims_more_than_its_compression_allows(version: int, most: int) -> None:
+    packed = bytes(100)
+    for length, message in ((100 * most + 1, "as long as"), (100 * most, "decompressed|stated")):
+        content = HEAD.pack(MAGIC, version, length) + packed
+        with pytest.raises(ModelFileError, match=message):
+            unpack(content + hashlib.sha256(content).digest(), "it")
