@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -214,7 +214,7 @@ class _Tables:
         """By elimination, or cell by cell where the intermediate results would be too large.
 
         The order of the compiled block is for questions that keep nothing; where it needs more than
-        a small buffer, one for this question takes its place.
+        a small buffer, one for this question takes its place, unless that is too wide.
         """
         p, engine = self.program, self.engine
         lower, upper, places, weights = self.event
@@ -224,20 +224,21 @@ class _Tables:
         event = Event(lower[0], upper[0], places[0], weights)
         k = int(p.needs[NEEDS.n_block_variables])
         state = new_state(k, np.empty(state_words(k), dtype=np.int64))
-        pools, buffer = p.pools, engine.buffer[: engine.first + SMALL_BUFFER]
+        orders = self._orders(block)
+        pools, buffer = next(orders), engine.buffer[: engine.first + SMALL_BUFFER]
+        is_first = True
         while True:
             scale, start, cells, top, n_kept = eliminate(
                 pools, block, event, keep, state, buffer, engine.first
             )
             if top >= 0:
                 break
-            if pools is p.pools:
-                pools, buffer = self._reordered(block), engine.buffer
+            other = next(orders, None) if is_first or -top > MAX_BUFFER else None
+            is_first = False
+            if other is not None:
+                pools, buffer = other, engine.buffer
                 continue
-            own = float(np.prod([float(p.sizes[v]) for v in mine]))
-            too_wide = -top > MAX_BUFFER
-            cheaper = own * CELL_COST < -top
-            if own <= MAX_PATIENT if too_wide else (own <= MAX_ENUMERATED and cheaper):
+            if self._cells_pay(mine, -top):
                 return self._enumerate(node, mine)
             engine.grow(-top)
             buffer = engine.buffer
@@ -255,6 +256,22 @@ class _Tables:
         here = Part((*found, *fixed), array, scale)
         table[tuple(slice(lower[0, v], upper[0, v] + 1) for v in mine)] = here.along(mine)
         return Part(mine, table, scale)
+
+    def _orders(self, block: int) -> Iterator[Pools]:
+        """The pools with the elimination orders of a block, as they are tried.
+
+        A greedy order is not always the narrower one, so the compiled order has the last word.
+        """
+        yield self.program.pools
+        yield self._reordered(block)
+        yield self.program.pools
+
+    def _cells_pay(self, mine: tuple[int, ...], need: int) -> bool:
+        """Whether a table is computed cell by cell, rather than in a buffer of so many numbers."""
+        own = float(np.prod([float(self.program.sizes[v]) for v in mine]))
+        if need > MAX_BUFFER:
+            return own <= MAX_PATIENT
+        return own <= MAX_ENUMERATED and own * CELL_COST < need
 
     def _reordered(self, block: int) -> Pools:
         """The pools with an elimination order of a block that is greedy for this question."""

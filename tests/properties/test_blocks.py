@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -283,6 +285,36 @@ def test_tables_of_some_variables(seed: int, reordered: bool, narrow: bool) -> N
     if expected.sum() > 0:
         table, expected = table / table.sum(), expected / expected.sum()
     np.testing.assert_allclose(table, expected, rtol=1e-11, atol=1e-300)
+
+
+def test_a_greedy_order_that_is_too_wide_gives_way_to_the_compiled_one() -> None:
+    """A root with ten children: summing it out first takes a table of all of them."""
+    maker = NetworkMaker(5)
+    maker.sizes = [3] * 11
+    root = stacked(
+        UniLeaf(0, maker.categorical(0)), [maker.table(v, [0]) for v in range(1, len(maker.sizes))]
+    )
+    weights = maker.rng.integers(1, 4, size=(11, 1, 3)) / 3.0
+    events = Events(1, {v: CodeWeights(weights[v]) for v in range(3, 11)})
+    joint_table = fspn.engine.joint_table
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fspn.engine.engine, "FIRST_BUFFER", 64)
+        engine = Engine(compile_fspn(root, maker.sizes), maker.domain())
+        expected = engine.joint_table([1, 2], events)
+        patch.setattr(joint_table, "SMALL_BUFFER", 0)
+        patch.setattr(joint_table, "MAX_PATIENT", 0)
+        patch.setattr(joint_table, "greedy_order", root_first)
+        for module in (joint_table, fspn.engine.engine):
+            patch.setattr(module, "MAX_BUFFER", engine.first + 4096)
+        found = engine.joint_table([1, 2], events)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def root_first(
+    near: object, extents: object, stages: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """The variables to sum out as they are numbered, parents before children."""
+    return [i for i, stage in enumerate(stages) if stage >= 0], []
 
 
 @given(seeds)
