@@ -196,9 +196,9 @@ def read_options(given: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """The table of points, and the figure."""
-    options = read_options()
+    options = read_options(arguments)
     print(HEAD)
     print("|" + "---|" * HEAD.count("|", 1))
     found = []

@@ -6,14 +6,24 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
-from experiments.frontier import LABELS, Point, draw, draw_boxes, in_cells, read_options, write
+from experiments import frontier
+from experiments.frontier import LABELS, Point, draw, draw_boxes, in_cells, write
 
 
-def test_nothing_is_recorded_unless_asked_for() -> None:
-    assert read_options([]).out.parts[0] == "outputs"
-    assert not read_options([]).record
-    assert read_options(["--record"]).record
+@pytest.mark.parametrize("asked", [False, True])
+def test_nothing_is_recorded_unless_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    measured = [Point("one", model, "a setting", -20.0, 0.1, 0.2) for model in LABELS]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(frontier, "RECORDED", (tmp_path / "figures", tmp_path / "tables"))
+    monkeypatch.setattr(frontier, "read_rows", lambda *_: None)
+    monkeypatch.setattr(frontier, "points", lambda *_: measured)
+    frontier.main(["one", "--record"] if asked else ["one"])
+    written = {str(path.parent.relative_to(tmp_path)) for path in tmp_path.rglob("frontier.*")}
+    assert written == ({"figures", "tables"} if asked else {"outputs/frontier"})
 
 
 def test_points_are_written_and_drawn(tmp_path: Path) -> None:

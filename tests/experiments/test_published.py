@@ -9,14 +9,29 @@ import pytest
 
 from experiments import published
 
+PUBLISHED = """
+settings: {one: {width: 3}}
+tries: [{depth: 1}, {depth: 2}]
+further: {one: [{depth: 9, width: 4}]}
+"""
 
-def test_a_benchmark_may_have_tries_of_its_own() -> None:
-    common = published.settings_of("spgm", "nltcs", {})
-    own = published.settings_of("spgm", "msnbc", {})
-    assert [s["n_components"] for s in common] == [5, 20]
-    assert [s["n_components"] for s in own] == [5, 20, 100]
-    given = published.settings_of("spgm", "msnbc", {"n_insert": 7})
-    assert {s["n_insert"] for s in given} == {7}
+
+def test_a_benchmark_may_have_tries_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind, content in (("published", PUBLISHED), ("model", "{name: toy, width: 5}")):
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "toy.yaml").write_text(content)
+    monkeypatch.setattr(published, "CONF", tmp_path)
+
+    def tried(dataset: str, **more: int) -> list[tuple[int, int]]:
+        found = published.settings_of("toy", dataset, more)
+        assert {settings["name"] for settings in found} == {"toy"}
+        return [(settings["depth"], settings["width"]) for settings in found]
+
+    assert tried("other") == [(1, 5), (2, 5)]
+    assert tried("one") == [(1, 3), (2, 3), (9, 4)]
+    assert tried("one", width=7) == [(1, 7), (2, 7), (9, 7)]
 
 
 def test_validation_chooses_and_showing_writes_nothing(
