@@ -3,7 +3,8 @@
 Parts that were finished before, by the same code on the same machine, are not measured again
 unless `--fresh` is given; so a run that was ended goes on where it was. After `--minutes` no
 further part is begun, and one that takes longer than `--part-minutes` is ended: both are named, and
-their targets are "not measured". `--record` writes to the committed page.
+their targets are "not measured"; waiting until the machine is free does not count. `--record`
+writes to the committed page.
 """
 
 from __future__ import annotations
@@ -103,8 +104,7 @@ def run(parts: Sequence[Part], shelf: Shelf, limits: Limits) -> list[dict[str, A
             display.update(task, description=label)
             known = shelf.has(part)
             try:
-                with limits.of_a_part(known):
-                    record = shelf.get(part)
+                record = shelf.get(part, limits)
                 records.append(record)
                 how = "[dim]done before[/]" if known else f"{record['seconds']:.1f} s"
             except OutOfTime as late:

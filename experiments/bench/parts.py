@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -26,6 +28,7 @@ from experiments.bench.scaling import (
 )
 from experiments.bench.start import measure_start
 from experiments.bench.threads import measure_threads
+from experiments.bench.time_limits import Limits
 from experiments.bench.training import measure_stock, measure_training
 from experiments.bench.wide import measure_wide
 from experiments.records.fingerprint import code_version
@@ -66,6 +69,8 @@ NAMED = {
     "stock_limit",
     "cache_dir",
 }
+
+UNLIMITED = Limits(math.inf, 0.0)
 
 
 @dataclass(frozen=True)
@@ -137,21 +142,19 @@ class Shelf:
         """Whether the part was finished before."""
         return not self.fresh and self._path(part).exists()
 
-    def get(self, part: Part) -> dict[str, Any]:
-        """The part's record, measured now unless it was before."""
+    def get(self, part: Part, limits: Limits = UNLIMITED) -> dict[str, Any]:
+        """The part's record, measured now, within the limits, unless it was before."""
         if not self.has(part):
-            self._write(self._path(part), self._measure(part))
+            self._write(self._path(part), self._measure(part, limits))
         record: dict[str, Any] = json.loads(self._path(part).read_text(encoding="utf-8"))
         return record
 
-    def _measure(self, part: Part) -> dict[str, Any]:
-        load_before, started = os.getloadavg()[0], datetime.now(UTC)
-        if self.options.share_machine:
+    def _measure(self, part: Part, limits: Limits) -> dict[str, Any]:
+        load_before, shared = os.getloadavg()[0], self.options.share_machine
+        machine = nullcontext() if shared else Machine.local("the benchmark").alone()
+        with limits.of_a_part(machine):
+            started = datetime.now(UTC)
             found = part.run()
-        else:
-            with Machine.local("the benchmark").alone():
-                started = datetime.now(UTC)
-                found = part.run()
         return {
             "section": part.section,
             "name": part.name,

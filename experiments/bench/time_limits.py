@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
 
@@ -18,7 +18,9 @@ class Limits:
 
     Arguments:
         seconds: No part begins later than so long after the first one.
-        part_seconds: A part is ended after so long, between two steps of Python.
+        part_seconds: A part is ended after so long, between two steps of Python; 0 = never.
+
+    The time that a part waits for the machine counts towards neither.
     """
 
     def __init__(self, seconds: float, part_seconds: float) -> None:
@@ -26,13 +28,22 @@ class Limits:
         self._seconds = seconds
 
     @contextmanager
-    def of_a_part(self, is_done: bool) -> Iterator[None]:
-        """Raise :class:`OutOfTime` where a part may not begin, or takes too long."""
-        if is_done:
-            yield
-            return
-        if time.monotonic() > self._end:
+    def of_a_part(self, machine: AbstractContextManager[None]) -> Iterator[None]:
+        """Raise :class:`OutOfTime` where a part may not begin, or takes too long.
+
+        Arguments:
+            machine: What the part has to hold, and may have to wait for.
+        """
+        asked = time.monotonic()
+        if asked > self._end:
             raise OutOfTime(f"the run has taken its {self._seconds / 60:g} minutes")
+        with machine:
+            self._end += time.monotonic() - asked
+            with self._alarm():
+                yield
+
+    @contextmanager
+    def _alarm(self) -> Iterator[None]:
         former = signal.signal(signal.SIGALRM, self._stop)
         signal.setitimer(signal.ITIMER_REAL, self._part_seconds)
         try:

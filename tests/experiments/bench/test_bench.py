@@ -1,12 +1,17 @@
 """The benchmark: its clock, its verdicts, its shelf of finished parts, and a small run."""
 
 import json
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from experiments.bench.__main__ import RECORDED, main, options_of, parser, run
+import experiments.bench.__main__ as command_line
+from experiments.bench import parts as bench_parts
+from experiments.bench import start, time_limits
+from experiments.bench.__main__ import main, options_of, parser, run
 from experiments.bench.clock import Rounds, Spread, interleave, ratio
 from experiments.bench.curves import exponent
 from experiments.bench.options import SECTIONS, Options, quick
@@ -232,9 +237,48 @@ def test_no_part_begins_after_the_time_of_the_run_but_finished_ones_are_shown(op
     assert "limit later left out: the run has taken" in capsys.readouterr().out
 
 
-def test_results_are_committed_only_on_demand():
-    assert parser().parse_args([]).out.parts[0] == "outputs"
-    assert RECORDED.parts[0] == "results"
+def test_waiting_for_the_machine_takes_no_time_from_a_run(options, monkeypatch):
+    class Busy:
+        now = 0.0
+
+        @classmethod
+        def local(cls, who):
+            return cls()
+
+        @contextmanager
+        def alone(self):
+            time.sleep(0.3)
+            Busy.now += 1000
+            yield
+
+    monkeypatch.setattr(bench_parts, "Machine", Busy)
+    monkeypatch.setattr(time_limits.time, "monotonic", lambda: Busy.now)
+    shelf = Shelf(replace(options, share_machine=False), fresh=False)
+    parts = [Part("limit", name, lambda: Answer(1)) for name in "ab"]
+    records = run(parts, shelf, Limits(60, 0.2))
+    assert [record["name"] for record in records] == ["a", "b"]
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_results_are_committed_only_on_demand(tmp_path, monkeypatch, asked):
+    found = {"library": spread(1.0), "warm": spread(2.0), "cold": spread(6.0)}
+    record = {"section": "start", "name": "python", "load_before": 0.1, "found": found}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command_line, "RECORDED", tmp_path / "recorded")
+    monkeypatch.setattr(command_line, "run", lambda *_: [record])
+    main(["--quick", "--sections", "start", *(["--record"] if asked else [])])
+    (written,) = tmp_path.rglob("bench.json")
+    assert str(written.parent.relative_to(tmp_path)) == ("recorded" if asked else "outputs/bench")
+
+
+def test_a_cold_start_ends_before_its_compiler_is_ended(tmp_path, monkeypatch):
+    path = tmp_path / "killed"
+    kill = "\nimport time\ntime.sleep(0.2)\n"
+    kill += f"open({str(path)!r}, 'w').write(str(time.monotonic_ns()))"
+    monkeypatch.setattr(start, "END_COMPILER", kill)
+    before = time.monotonic_ns()
+    seconds = start._seconds("", True)
+    assert before + 1e9 * seconds < int(path.read_text())
 
 
 def test_the_first_minute_has_targets():
