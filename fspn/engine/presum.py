@@ -62,8 +62,8 @@ class Presummer:
     One that is not kept may still lead on to one that is: two parents that are summed out together
     can leave a small table where either alone leaves a large one. A table leads on to
     :data:`~fspn.engine.program.PRESUMS` others at most, and a variable has :data:`MAX_TABLES`
-    tables at most, those with few parents summed out first. To compute one takes
-    :data:`MAX_PRODUCTS` products at most.
+    tables at most, those with few parents summed out first. Each step of the elimination that
+    computes one takes :data:`MAX_PRODUCTS` products at most.
     """
 
     def __init__(self, tables: Sequence[tuple[Dims, np.ndarray]], max_cells: int) -> None:
@@ -140,7 +140,7 @@ class Presummer:
         return min(max(made_of, SMALL), MAX_SIZE)
 
     def _sum_out(self, table: PresummedTable) -> np.ndarray | None:
-        """The cells of a table by variable elimination; None where that takes too long."""
+        """The cells of a table by variable elimination; None where a step takes too long."""
         factors = [self._tables[v] for v in (table.dims[-1], *table.merged)]
         merged = set(table.merged)
         while merged:

@@ -310,9 +310,7 @@ def test_a_greedy_order_that_is_too_wide_gives_way_to_the_compiled_one() -> None
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def root_first(
-    near: object, extents: object, stages: Sequence[int]
-) -> tuple[list[int], list[int]]:
+def root_first(near: object, extents: object, stages: Sequence[int]) -> tuple[list[int], list[int]]:
     """The variables to sum out as they are numbered, parents before children."""
     return [i for i, stage in enumerate(stages) if stage >= 0], []
 

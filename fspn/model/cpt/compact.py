@@ -28,7 +28,7 @@ BASE_COUNT = 0.1
 """The pseudo-count of a base row, where the table's smoothing was not given."""
 CLOSE = 1e-9
 TILT_BITS = 14
-"""Significant bits of a tilt: one part in 32,768, far within what marginals are fitted to."""
+"""Significant bits of a tilt: one part in 16,384, far within what marginals are fitted to."""
 
 
 def cells_state(level: CountLevel, size: int) -> State | None:
@@ -120,10 +120,15 @@ def settled(cpt: BackoffTable) -> BackoffTable:
 
 
 def few_bits(factors: np.ndarray) -> np.ndarray:
-    """Positive numbers rounded to :data:`TILT_BITS` significant bits, as float32."""
+    """Positive numbers rounded to :data:`TILT_BITS` significant bits, as float32.
+
+    Those beyond its range become its smallest normal or its largest number: a factor stays positive
+    and finite.
+    """
     mantissa, exponent = np.frexp(factors)
     rounded = np.ldexp(np.rint(np.ldexp(mantissa, TILT_BITS)), exponent - TILT_BITS)
-    return np.asarray(rounded.astype(np.float32))
+    ends = np.finfo(np.float32)
+    return np.clip(rounded, float(ends.tiny), float(ends.max)).astype(np.float32)
 
 
 def _same(one: CountLevel, other: CountLevel) -> bool:

@@ -114,3 +114,12 @@ def test_factors_of_few_bits_are_close(factors: list[float]) -> None:
     found = few_bits(exact).astype(np.float64)
     np.testing.assert_allclose(found, exact, rtol=2.0**-TILT_BITS)
     assert np.array_equal(few_bits(found), found)
+
+
+def test_factors_beyond_float32_stay_positive_and_finite() -> None:
+    found = few_bits(np.array([1e-300, 1e-40, 1.0, 3.4e38, 1e300]))
+    assert found.dtype == np.float32
+    assert np.isfinite(found).all()
+    assert (found > 0).all()
+    assert found[2] == 1
+    assert np.array_equal(few_bits(found), found)
