@@ -60,6 +60,8 @@ from experiments.report.tables.runs import environment, runs_table
 from experiments.report.tables.writing import Table
 
 PREFIXES = {"sparse": "rdc", "smooth": "smooth"}
+WITH_SPLITS = "rdc_21"
+"""Where the recipe has all kinds of nodes: it is drawn there."""
 
 
 @dataclass(frozen=True)
@@ -261,9 +263,11 @@ def _plugins(sources: Sources) -> Section:
 def _structures(sources: Sources) -> Section:
     names = [f"rdc_{round(100 * level):02d}" for level in LEVELS]
     study = Store.of(sources.results_dir, sources.rows.study).folder
-    pictures, gaps = structure_pictures((study, sources.results_dir), names, sources.figures)
+    folders = (study, sources.results_dir)
+    own, gaps = structure_pictures(folders, names, sources.figures)
+    recipe, more = structure_pictures(folders, [WITH_SPLITS], sources.figures, "fspn_paper")
     intro = "The learned FSPNs: node kinds by shape, as in the paper's Figure 1."
-    return Section("structures", "Structures", intro, tuple(pictures), gaps=tuple(gaps))
+    return Section("structures", "Structures", intro, (*own, *recipe), gaps=(*gaps, *more))
 
 
 def _gaps(sources: Sources, sections: Sequence[Section]) -> tuple[Gap, ...]:

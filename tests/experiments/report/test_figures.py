@@ -185,6 +185,16 @@ def test_a_saved_model_is_drawn(tmp_path):
     assert (tmp_path / "figures" / "structure_rdc_65.png").stat().st_size > 1000
 
 
+def test_a_recipe_is_drawn_beside_the_default(tmp_path):
+    model = FSPN(preset="paper").fit(np.random.default_rng(0).integers(0, 3, (200, 3)))
+    (tmp_path / "models").mkdir()
+    model.save(tmp_path / "models" / "rdc_21-fspn_paper.fspn")
+    (picture,), gaps = structure_pictures([tmp_path], ["rdc_21"], tmp_path, "fspn_paper")
+    assert gaps == []
+    assert "recipe" in picture.caption
+    assert (tmp_path / "structure_rdc_21_fspn_paper.png").is_file()
+
+
 def test_gaps_of_a_study_say_which_and_why():
     rows = [row for row in fake.study() if (row.model, row.dataset) != ("mspn", "rdc_37")]
     rows = [row for row in rows if row.model != "bn_dag"]
