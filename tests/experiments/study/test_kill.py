@@ -9,9 +9,9 @@ import time
 from experiments.records.rows import collect
 from tests.experiments.tiny import finish, start
 
-SEEDS = 6
+SEEDS = 4
 PLAN = f"plan={{stages: [{{seed: {list(range(SEEDS))}}}], workers: 2, report: false}}"
-ROUNDS = 3
+ROUNDS = 2
 
 
 def kill_after_some_progress(process, base, rng):
