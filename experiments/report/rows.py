@@ -78,8 +78,8 @@ def load_rows(results_dir: Path, file: Path | None = None, study: str | None = N
     table = laws_apart(table)
     table = table.drop_duplicates(["experiment", "label"], keep="last")
     table["other_code"] = [
-        _is_other(model, version)
-        for model, version in zip(table["model"], table["code_version"], strict=True)
+        _is_other(*row)
+        for row in table[["experiment", "model", "code_version"]].itertuples(index=False, name=None)
     ]
     table = with_nodes(table)
     table = table.sort_values(["experiment", "dataset", "model", "seed"], kind="stable")
@@ -203,15 +203,17 @@ def _covers(table: pd.DataFrame, study: str, other: str) -> bool:
     return bool(found) and needed <= found
 
 
-def _is_other(model: str, version: str) -> bool:
+def _is_other(experiment: str, model: str, version: str) -> bool:
     """Whether a row was measured by code that differs from what is here now."""
-    now = _current_version(model)
+    now = _current_version(experiment, model)
     return bool(now) and version != now
 
 
 @cache
-def _current_version(model: str) -> str:
-    path = conf_dir() / "model" / f"{model}.yaml"
-    if not path.is_file():
-        return ""
-    return code_version(yaml.safe_load(path.read_text(encoding="utf-8"))["_target_"])
+def _current_version(experiment: str, model: str) -> str:
+    """The version of a model's code; a study's own models are in a folder of its name."""
+    for folder in (conf_dir() / "model" / experiment, conf_dir() / "model"):
+        path = folder / f"{model}.yaml"
+        if path.is_file():
+            return code_version(yaml.safe_load(path.read_text(encoding="utf-8"))["_target_"])
+    return ""

@@ -39,6 +39,14 @@ def test_a_row_of_other_code_is_marked(tmp_path):
     assert marks["rdc_95"]
 
 
+def test_models_of_a_study_of_its_own_are_compared_with_their_own_code(tmp_path):
+    now = code_version("baselines.estimators.fspn_estimator.FSPNEstimator")
+    put(tmp_path, [fake.row("fspn", "07", experiment="tables", code_version=now)])
+    put(tmp_path, [fake.row("fspn", "07", experiment="reproduce", code_version=now)])
+    marks = load_rows(tmp_path).table.set_index("experiment")["other_code"]
+    assert marks.to_dict() == {"tables": False, "reproduce": True}
+
+
 def test_a_row_of_another_node_type_is_marked(tmp_path):
     put(tmp_path, [fake.row("fspn", x, node_type="A, 64 cores") for x in ("07", "21")])
     put(tmp_path, [fake.row("fspn", "37", node_type="B, 8 cores")])
