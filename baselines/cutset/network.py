@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from baselines.base import INDEX_BYTES, Footprint
-from baselines.spn.nodes import TreeLeaf
+from baselines.base import Footprint
+from baselines.spn.nodes import TreeLeaf, total
 from baselines.trees.information import pair_information
 from baselines.trees.to_fspn import tree_nodes
 from fspn.model import nodes as fspn
@@ -158,7 +158,7 @@ class Scored:
 
     def _convert(self, node: CutsetNetwork) -> fspn.Node:
         if isinstance(node, TreeLeaf):
-            return tree_nodes(node.tables(self.alpha))
+            return tree_nodes(node.conditionals(self.alpha))
         one = np.eye(len(node.counts))
         children = [
             fspn.Product((fspn.UniLeaf(node.variable, Categorical(one[v])), self._convert(child)))
@@ -168,18 +168,12 @@ class Scored:
 
     def footprint(self) -> Footprint:
         """A node per cut and per table of a tree, as a network counts its variables."""
-        nodes = parameters = size = 0
-        for node in _walk(self.root):
-            if isinstance(node, TreeLeaf):
-                tables = len(node.variables)
-                links = tables + int((node.parents >= 0).sum())
-                nodes, parameters = nodes + tables, parameters + node.n_parameters
-                size += 8 * len(node.counts) + INDEX_BYTES * (tables + links)
-            else:
-                part = Footprint.of(1, [node.counts[None, :]], len(node.children) + 1)
-                nodes, parameters = nodes + part.n_nodes, parameters + part.n_parameters
-                size += part.size_bytes
-        return Footprint(nodes, parameters, size)
+        return total(
+            node.footprint()
+            if isinstance(node, TreeLeaf)
+            else Footprint.of(1, [node.counts[None, :]], len(node.children) + 1)
+            for node in _walk(self.root)
+        )
 
 
 @njit(cache=True)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from baselines.base import INDEX_BYTES, Footprint
 from baselines.spn.nodes import SPN, Product, TreeLeaf, children_first
 
 LEAF, PRODUCT, SUM = 0, 1, 2
@@ -56,21 +55,6 @@ class Flat:
         )  # fmt: skip
 
 
-def footprint(flat: Flat) -> Footprint:
-    """Inner nodes, and one node per table of a leaf, as a network counts its variables."""
-    leaf = np.repeat(flat.kinds == LEAF, np.diff(flat.bounds))
-    tables = int(leaf.sum())
-    rows = int((np.diff(np.append(flat.place[leaf], len(flat.tables))) // flat.width[leaf]).sum())
-    sums = np.repeat(flat.kinds == SUM, np.diff(flat.bounds))
-    n_sums = int((flat.kinds == SUM).sum())
-    inner = int((flat.kinds != LEAF).sum())
-    # A column of a leaf, its parent where it has one, and every child of an inner node.
-    links = tables + int((flat.right[leaf] >= 0).sum()) + int((~leaf).sum())
-    parameters = len(flat.tables) - rows + int(sums.sum()) - n_sums
-    size = 8 * (len(flat.tables) + int(sums.sum())) + INDEX_BYTES * (inner + tables + links)
-    return Footprint(inner + tables, parameters, size)
-
-
 class _Writer:
     def __init__(self, alpha: float) -> None:
         self.alpha = alpha
@@ -86,7 +70,7 @@ class _Writer:
             self.kinds.append(LEAF)
             self.tables.append(node.log_tables(self.alpha))
             starts = node.starts + self.used
-            self.used += len(node.counts)
+            self.used += node.n_cells
             none = np.zeros(len(starts))
             self.entries.append((node.variables, node.parents, starts, node.sizes[:, 1], none))
             return

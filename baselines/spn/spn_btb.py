@@ -11,9 +11,9 @@ from baselines.bagging import bagged, mixture_scores
 from baselines.base import Footprint
 from baselines.compiled import Converted
 from baselines.distinct import Distinct
-from baselines.spn.flat import Flat, footprint
+from baselines.spn.flat import Flat
 from baselines.spn.learn import Learner
-from baselines.spn.nodes import SPN
+from baselines.spn.nodes import SPN, footprint
 from baselines.spn.to_fspn import spn_root
 from baselines.validation import Validated
 from fspn.model.ensemble import average
@@ -22,12 +22,28 @@ from fspn.model.nodes import Node
 ALPHAS = (0.1, 0.2, 0.5, 1.0, 2.0)
 
 
+KEPT_CELLS = 1_000_000
+"""Arrays for scoring that hold more cells are made anew for every call: most are empty."""
+
+
 @dataclass(frozen=True)
 class Member:
-    """One network: its nodes, and its arrays for scoring."""
+    """One network, with the smoothing of its leaves."""
 
     root: SPN
-    flat: Flat
+    alpha: float
+    kept: Flat | None
+
+    @classmethod
+    def of(cls, root: SPN, alpha: float) -> Member:
+        """With its arrays, if they are small."""
+        flat = Flat.of(root, alpha)
+        return cls(root, alpha, flat if len(flat.tables) <= KEPT_CELLS else None)
+
+    def log_scores(self, codes: np.ndarray) -> np.ndarray:
+        """Log-probabilities of rows."""
+        flat = Flat.of(self.root, self.alpha) if self.kept is None else self.kept
+        return flat.log_scores(codes)
 
 
 class SPNBT(Validated, Converted):
@@ -67,11 +83,11 @@ class SPNBT(Validated, Converted):
         if self.smoothing is None:
             means = [valid.mean(Flat.of(root, a).log_scores(valid.codes)) for a in ALPHAS]
             self.smoothing = ALPHAS[int(np.argmax(means))]
-        return Member(root, Flat.of(root, self.smoothing))
+        return Member.of(root, self.smoothing)
 
     def _log_score(self, codes: np.ndarray) -> np.ndarray:
         rows = Distinct.of(codes)
-        logs = np.stack([member.flat.log_scores(rows.codes) for member in self.members])
+        logs = np.stack([member.log_scores(rows.codes) for member in self.members])
         return mixture_scores(logs)[rows.place]
 
     def _nodes(self) -> Node:
@@ -79,7 +95,7 @@ class SPNBT(Validated, Converted):
         return average([spn_root(member.root, self.smoothing) for member in self.members])
 
     def _footprint(self) -> Footprint:
-        return Footprint.mixture([footprint(member.flat) for member in self.members])
+        return Footprint.mixture([footprint(member.root) for member in self.members])
 
 
 class SPNBTB(SPNBT):
@@ -113,7 +129,7 @@ class SPNBTB(SPNBT):
     def _grow(self, rows: Distinct, valid: Distinct, rng: np.random.Generator) -> list[Member]:
         return bagged(
             lambda weights: self._learn(rows, weights, valid, rng),
-            lambda member, codes: member.flat.log_scores(codes),
+            lambda member, codes: member.log_scores(codes),
             rows,
             valid,
             rng,

@@ -12,7 +12,7 @@ def spn_root(root: SPN, alpha: float) -> fspn.Node:
     made: dict[int, fspn.Node] = {}
     for node in children_first(root):
         if isinstance(node, TreeLeaf):
-            made[id(node)] = tree_nodes(node.tables(alpha))
+            made[id(node)] = tree_nodes(node.conditionals(alpha))
             continue
         children = tuple(made[id(child)] for child in node.children)
         if isinstance(node, Product):

@@ -19,6 +19,7 @@ from baselines.spn.nodes import SPN, Product, Sum, TreeLeaf, children_first
 from baselines.spn.row_split import split_rows
 from baselines.spn.spn_btb import SPNBT, SPNBTB
 from baselines.trees.information import RARE, pair_information, pairs_of_ones
+from fspn.model.cpt.backoff import BackoffTable
 from fspn.model.infer import log_probability
 from fspn.schema.events import CodeRange, Events
 from tests.baselines.data import additive_codes
@@ -76,6 +77,30 @@ def test_arrays_score_as_the_nodes_do() -> None:
     rows = all_states(model)[::97]
     expected = [value(model.members[0].root, row, 0.5) for row in rows]
     np.testing.assert_allclose(np.exp(model.score_samples(table_of(rows))), expected, rtol=1e-10)
+
+
+def test_a_leaf_of_few_rows_keeps_its_filled_cells_and_means_the_same() -> None:
+    rng = np.random.default_rng(4)
+    codes, cards = rng.integers(0, 20, (40, 4)), np.full(4, 20)
+    leaf = TreeLeaf.of(codes, np.ones(40), np.arange(4), cards)
+    assert leaf.filled is not None
+    assert len(leaf.counts) <= 4 * 40
+    kept = {column: table for column, _, table in leaf.conditionals(0.5)}
+    assert sum(isinstance(table, BackoffTable) for table in kept.values()) == 3
+    for column, parent, expected in leaf.tables(0.5):
+        table = kept[column]
+        found = table.table(np.arange(20)[:, None]) if isinstance(table, BackoffTable) else table
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        by_hand = np.bincount(codes[:, parent] * 20 + codes[:, column], minlength=400) + 2.0 / 400
+        if parent >= 0:
+            by_hand = by_hand.reshape(20, 20)
+            by_hand /= by_hand.sum(axis=1, keepdims=True)
+            np.testing.assert_allclose(
+                expected, by_hand / by_hand.sum(1, keepdims=True), rtol=1e-12
+            )
+    wide = TreeLeaf.of(codes % 2, np.ones(40), np.arange(4), np.full(4, 2))
+    assert wide.filled is None
+    assert leaf.footprint().size_bytes < 8 * leaf.n_cells
 
 
 def test_learnspn_splits_rows_first_and_separates_independent_columns() -> None:
