@@ -7,16 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from baselines.bag_programs import Bags
 from baselines.bagging import bagged, mixture_scores
 from baselines.base import Footprint
-from baselines.compiled import Converted
 from baselines.distinct import Distinct
 from baselines.spn.flat import Flat
 from baselines.spn.learn import Learner
 from baselines.spn.nodes import SPN, footprint
 from baselines.spn.to_fspn import spn_root
 from baselines.validation import Validated
-from fspn.model.ensemble import average
 from fspn.model.nodes import Node
 
 ALPHAS = (0.1, 0.2, 0.5, 1.0, 2.0)
@@ -46,7 +45,7 @@ class Member:
         return flat.log_scores(codes)
 
 
-class SPNBT(Validated, Converted):
+class SPNBT(Validated, Bags):
     """One network; see `baselines.spn.learn` for the algorithm.
 
     Arguments:
@@ -90,9 +89,8 @@ class SPNBT(Validated, Converted):
         logs = np.stack([member.log_scores(rows.codes) for member in self.members])
         return mixture_scores(logs)[rows.place]
 
-    def _nodes(self) -> Node:
-        assert self.smoothing is not None
-        return average([spn_root(member.root, self.smoothing) for member in self.members])
+    def _member_nodes(self) -> list[Node]:
+        return [spn_root(member.root, member.alpha) for member in self.members]
 
     def _footprint(self) -> Footprint:
         return Footprint.mixture([footprint(member.root) for member in self.members])

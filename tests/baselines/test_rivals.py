@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from baselines import bag_programs
 from baselines.bagging import bagged, mixture_scores
 from baselines.base import DensityModel, ModelTooLarge
 from baselines.cutset.ecnet import ECNet
@@ -101,6 +102,23 @@ def test_a_leaf_of_few_rows_keeps_its_filled_cells_and_means_the_same() -> None:
     wide = TreeLeaf.of(codes % 2, np.ones(40), np.arange(4), np.full(4, 2))
     assert wide.filled is None
     assert leaf.footprint().size_bytes < 8 * leaf.n_cells
+
+
+def test_bags_in_several_programs_answer_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = SPNBTB(min_rows=200, n_bags=4, alpha=0.5)
+    fitted(model)
+    monkeypatch.setattr(bag_programs, "PROGRAM_NODES", model.n_nodes // 3 + 1)
+    assert 1 < len(model._programs) <= len(model.members)
+    columns, cards = model.encoder.columns, model.encoder.cards
+    rng = np.random.default_rng(6)
+    ends = np.sort(rng.integers(0, cards, (2, 50, len(cards))), axis=0)
+    expected = np.exp(model.model.log_probability_of_codes(*ends))
+    np.testing.assert_allclose(model.probability(*ends), expected, rtol=1e-12)
+    evidence = {columns[0]: model.encoder.domains[0][1]}
+    table = model.conditional_table([columns[2], columns[1]], evidence)
+    whole = model.model.conditional_table([columns[2], columns[1]], evidence)
+    np.testing.assert_allclose(table, whole, rtol=1e-12)
+    np.testing.assert_allclose(table.sum(), 1.0)
 
 
 def test_learnspn_splits_rows_first_and_separates_independent_columns() -> None:
