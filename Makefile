@@ -8,6 +8,9 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST_WORKERS ?= 2
 export MLFLOW_DISABLE_TELEMETRY := true
+# Packages are installed without bytecode, the first import writes it. Where the environment forbids
+# that, each process that the tests start would compile what it imports anew (2 to 5 s each).
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test slurm-test lint types format reproduce smoke thresholds table1 tables report bench ui clean
