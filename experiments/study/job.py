@@ -17,7 +17,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 import pandas as pd
 
-from baselines.base import DensityModel, FitTimeout
+from baselines.base import DensityModel, FitTimeout, ModelTooLarge
 from experiments.datasets import DEBD, load
 from experiments.measures.evaluate import evaluate, evaluate_answers, evaluate_latency
 from experiments.records import tracking
@@ -252,16 +252,23 @@ class Saves(Protocol):
 
 
 def _save(model: object, config: JobConfig, store: Store) -> None:
-    """Keep a model that can be kept as `models/<dataset>-<model>[-<seed>].fspn` of its study."""
+    """Keep a model that can be kept as `models/<dataset>-<model>[-<seed>].fspn` of its study.
+
+    One that is too large to be written out as an FSPN is not kept: its measures stand all the same.
+    """
     if not isinstance(model, Saves) or config.variant:
         return
     seed = f"-{config.seed}" if config.seed else ""
     path = store.folder / "models" / f"{config.dataset['name']}-{config.model.name}{seed}.fspn"
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}")
-    with disk_full_is_clear(path):
-        model.save(part)
-    part.replace(path)
+    try:
+        with disk_full_is_clear(path):
+            model.save(part)
+    except ModelTooLarge as error:
+        log.info("%s: the model is not kept: %s", config.label, error)
+    if part.exists():
+        part.replace(path)
 
 
 @contextmanager

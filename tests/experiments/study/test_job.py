@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from baselines.base import ModelTooLarge
 from experiments.records.locks import Machine, is_held
 from experiments.records.rows import DiskFullError, Store, collect
 from experiments.study import job as job_module
@@ -112,6 +113,20 @@ def test_a_model_that_can_be_saved_is_kept_with_its_study(config):
         "rdc_07-fragile.fspn": "alpha 7.0",
         "rdc_07-fragile-2.fspn": "alpha 7.0",
     }
+
+
+def test_a_model_too_large_to_be_kept_is_measured_all_the_same(config, monkeypatch):
+    def refuse(*_):
+        raise ModelTooLarge("the table has 1e9 cells")
+
+    model = ModelConfig("fragile", "tests.experiments.tiny.Fragile", {"alpha": 7.0})
+    job = replace(config, model=model, search=SearchConfig(), variant="")
+    for seed, save in enumerate([refuse, lambda *_: None]):  # one refuses, one writes nothing
+        monkeypatch.setattr("tests.experiments.tiny.Fragile.save", save)
+        row = run_job(replace(job, seed=seed)).row
+        assert (row.status, row.error) == ("ok", "")
+    folder = Store.of(config.results_dir, "single").folder / "models"
+    assert list(folder.iterdir()) == []
 
 
 def test_a_full_disk_stops_the_job_and_leaves_no_row(config, monkeypatch):
