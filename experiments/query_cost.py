@@ -3,10 +3,12 @@
 Proposition 2 says near linear. The recipe is learned where it has factorize nodes, over the
 threshold grid, at three sizes of slices and from two numbers of rows; the time of every query of
 the workload is measured, and the exponent b of t = a n^b is fitted over the models that have
-factorize nodes. Each cell is a row of its own for the report; a second start goes on behind the
-rows that are there. Cells come in a drawn order, so that a run that ends early has small and large
-models of all datasets. The run's time limit also ends the cell that it falls into; a cell that
-alone takes longer than its own limit is left out and named, without a row.
+factorize nodes, and once more over the large ones alone, as small ones cost mostly what any query
+costs. Each cell is a row of its own for the report. A second start takes what is recorded from its
+rows at once, then measures what was never tried, and tries last what ended at its limit. Cells come
+in a drawn order, so that a run that ends early has small and large models of all datasets. The
+run's time limit also ends the cell that it falls into; a cell that takes longer than its own limit
+has a row that says so. Waiting for a machine that others use is no part of a cell's time.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ import argparse
 import json
 import platform
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -29,8 +32,9 @@ from baselines.base import DensityModel, FitTimeout
 from experiments.datasets import load
 from experiments.measures.timing import TimingConfig, measure
 from experiments.records.fingerprint import code_version, commit
+from experiments.records.locks import Machine
 from experiments.records.rows import ResultRow, Store
-from experiments.report.figures.scaling import fit_power
+from experiments.report.figures.scaling import LARGE, fit_power
 from experiments.study.job import machine_name
 from experiments.study.plan import conf_dir
 from experiments.study.trial import time_limit
@@ -114,18 +118,59 @@ def learned(cell: Cell, data: Dataset) -> FSPN:
     ).fit(data.train, domains=domains)
 
 
-def measured(cell: Cell, data: Dataset, timing: TimingConfig) -> Cost:
-    """Learn a cell's model and ask the workload of its dataset."""
-    model = learned(cell, data)
+def measured(cell: Cell, data: Dataset, timing: TimingConfig, limit: float = np.inf) -> Cost:
+    """Learn a cell's model and ask the workload of its dataset, within `limit` seconds."""
+    machine = Machine.local(f"query_cost {cell}")
+    with machine.working(), _within(limit):
+        started = time.monotonic()
+        model = learned(cell, data)
+        spent = time.monotonic() - started
     assert data.workload is not None
-    found = measure(cast(DensityModel, model), data.workload, timing)
+    with machine.alone(), _within(limit - spent):
+        found = measure(cast(DensityModel, model), data.workload, timing)
     # Queries behind a budget that was used up have no time.
     census, slowest = model.census_, float(np.nanmax(found.queries_ms))
     return Cost(cell, census.n_nodes, census.n_factorize, found.single_ms, slowest)
 
 
-Seconds = Callable[[], float]
-"""How long the next cell may take; nothing is left where it is not above 0."""
+def _within(seconds: float) -> AbstractContextManager[None]:
+    """A block that may take so many seconds; however few, its timer is set."""
+    return time_limit(max(seconds, 1e-6) if np.isfinite(seconds) else None)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds that a cell may take, and when the run ends by `time.monotonic`."""
+
+    seconds: float = np.inf
+    end: float = np.inf
+
+    @property
+    def left(self) -> float:
+        """Seconds that the next cell has; nothing is left where it is not above 0."""
+        return min(self.seconds, self.end - time.monotonic())
+
+
+def recorded(wanted: Sequence[Cell], store: Store) -> dict[Cell, ResultRow]:
+    """The rows of cells that were measured, or ended at their limit, by the present code."""
+    found = {cell: store.finished(_fingerprint(cell)) for cell in wanted}
+    return {cell: row for cell, row in found.items() if row is not None}
+
+
+def known_costs(rows: Mapping[Cell, ResultRow]) -> list[Cost]:
+    """What the recorded cells cost, those that ended at their limit left out."""
+    return [_cost(cell, row) for cell, row in rows.items() if row.status == "ok"]
+
+
+def ended_late(rows: Mapping[Cell, ResultRow]) -> list[Cell]:
+    """The recorded cells that ended at their limit, the lowest limit first."""
+    late = [cell for cell, row in rows.items() if row.status != "ok"]
+    return sorted(late, key=lambda cell: rows[cell].job_seconds)
+
+
+def to_measure(wanted: Sequence[Cell], rows: Mapping[Cell, ResultRow]) -> list[Cell]:
+    """Cells without a row, then those that ended at their limit."""
+    return [*(cell for cell in wanted if cell not in rows), *ended_late(rows)]
 
 
 def costs(
@@ -133,54 +178,72 @@ def costs(
     cache: Path,
     timing: TimingConfig,
     store: Store,
-    seconds: Seconds = lambda: np.inf,
+    limits: Limits,
 ) -> Iterator[Cost | Cell]:
-    """Cell by cell, from its row where there is one; the cell itself where it took too long."""
+    """Measure and record cell by cell; gives the cell itself where it took too long."""
     data: dict[tuple[str, int], Dataset] = {}
     for cell in wanted:
-        fingerprint = f"{EXPERIMENT}-{code_version(TARGET)}-{_slug(cell)}"
-        done = store.finished(fingerprint)
-        if done is not None:
-            yield _cost(cell, done)
-            continue
         key = cell.dataset, cell.rows
         if key not in data:
-            file = conf_dir() / "dataset" / f"{cell.dataset}.yaml"
-            settings = {**yaml.safe_load(file.read_text("utf-8")), "train_rows": cell.rows}
-            data[key] = load(settings, 0, cache)
-        limit = seconds()
+            data[key] = _read(cell, cache)
+        limit = limits.left
         if limit <= 0:
             return
         try:
-            with time_limit(limit if np.isfinite(limit) else None):
-                cost = measured(cell, data[key], timing)
-        except FitTimeout:
+            cost = measured(cell, data[key], timing, limit)
+        except FitTimeout as error:
+            if limit < limits.seconds:  # The run is over: the cell was not given its time.
+                return
+            store.write(_late(cell, limit, error))
             yield cell
             continue
-        store.write(_row(fingerprint, cost))
+        store.write(_row(cost))
         yield cost
+
+
+def _read(cell: Cell, cache: Path) -> Dataset:
+    file = conf_dir() / "dataset" / f"{cell.dataset}.yaml"
+    settings = {**yaml.safe_load(file.read_text("utf-8")), "train_rows": cell.rows}
+    return load(settings, 0, cache)
+
+
+def _fingerprint(cell: Cell) -> str:
+    return f"{EXPERIMENT}-{code_version(TARGET)}-{_slug(cell)}"
 
 
 def _slug(cell: Cell) -> str:
     return str(cell).replace(" ", "-").replace("/", "-")
 
 
-def _row(fingerprint: str, cost: Cost) -> ResultRow:
+def _row(cost: Cost) -> ResultRow:
     cell = cost.cell
+    return replace(
+        _blank(cell),
+        n_nodes=float(cost.n_nodes),
+        n_factorize=float(cost.n_factorize),
+        latency_single_ms=cost.mean_ms,
+        params=json.dumps({"slices": cell.slices, "rows": cell.rows, "slowest_ms": cost.max_ms}),
+    )
+
+
+def _late(cell: Cell, limit: float, error: FitTimeout) -> ResultRow:
+    """The row of a cell that ended at its limit."""
+    return replace(_blank(cell), status="timeout", error=str(error), job_seconds=limit)
+
+
+def _blank(cell: Cell) -> ResultRow:
+    """What a row says of its cell before anything is measured."""
     return ResultRow(
-        fingerprint=fingerprint,
+        fingerprint=_fingerprint(cell),
         experiment=EXPERIMENT,
         label=_slug(cell),
         dataset=cell.dataset,
         family="costs",
         seed=0,
         model=MODEL,
-        n_nodes=float(cost.n_nodes),
-        n_factorize=float(cost.n_factorize),
-        latency_single_ms=cost.mean_ms,
         tau_low=cell.tau_low,
         tau_high=cell.tau_high,
-        params=json.dumps({"slices": cell.slices, "rows": cell.rows, "slowest_ms": cost.max_ms}),
+        params=json.dumps({"slices": cell.slices, "rows": cell.rows}),
         code_version=code_version(TARGET),
         commit=commit(),
         machine=machine_name(),
@@ -196,72 +259,84 @@ def _cost(cell: Cell, row: ResultRow) -> Cost:
 
 
 def summary(found: Sequence[Cost], too_long: Sequence[Cell] = ()) -> Iterator[str]:
-    """The exponent with its interval, and the slowest cell, beside what is demanded."""
+    """Both exponents with their intervals, and the slowest cell, beside what is demanded."""
     if too_long:
         named = ", ".join(str(cell) for cell in too_long)
         yield f"{len(too_long)} cells took too long and are left out: {named}"
     if not found:
         yield "no cell was measured: give it more time (--minutes, --seconds)"
         return
-    used = [cost for cost in found if cost.counts]
-    fit = fit_power(
-        np.array([cost.n_nodes for cost in used]), np.array([cost.mean_ms for cost in used]), ""
-    )
-    sizes = f"{FEWEST_NODES} to {MOST_NODES:,} nodes, with factorize nodes"
-    if fit is None:
-        yield f"{len(used)} models of {sizes}: too few, or too alike, for an exponent"
-    else:
-        spread = NORMAL_95 * fit.error
-        low, high = fit.exponent - spread, fit.exponent + spread
-        yield (
-            f"{len(used)} models of {sizes}: exponent {fit.exponent:.2f} "
-            f"[{low:.2f}, {high:.2f}], at most {TARGET_EXPONENT} demanded"
-        )
+    yield _exponent(found, FEWEST_NODES)
+    yield _exponent(found, LARGE)
     slow = [cost for cost in found if cost.max_ms > TARGET_MS]
     slowest = max(found, key=lambda cost: cost.max_ms)
     yield f"{len(slow)} of {len(found)} cells have a query above {TARGET_MS:g} ms"
     yield f"slowest: {slowest}"
 
 
+def _exponent(found: Sequence[Cost], fewest: int) -> str:
+    """The exponent over the models of at least so many nodes, in words."""
+    used = [cost for cost in found if cost.counts and cost.n_nodes >= fewest]
+    fit = fit_power(
+        np.array([cost.n_nodes for cost in used]), np.array([cost.mean_ms for cost in used]), ""
+    )
+    who = f"{len(used)} models of {fewest:,} to {MOST_NODES:,} nodes, with factorize nodes"
+    if fit is None:
+        return f"{who}: too few, or too alike, for an exponent"
+    spread = NORMAL_95 * fit.error
+    low, high = fit.exponent - spread, fit.exponent + spread
+    return (
+        f"{who}: exponent {fit.exponent:.2f} [{low:.2f}, {high:.2f}], "
+        f"at most {TARGET_EXPONENT} demanded"
+    )
+
+
 def main() -> None:
-    """Print a line per cell, then the summary."""
+    """Print a line per cell that is measured, then the summary of all that are recorded."""
     options = _options()
     timing = TimingConfig(repeats=options.repeats, budget_seconds=0.5)
     store = Store.of(options.results, EXPERIMENT)
-    found: list[Cost] = []
-    too_long: list[Cell] = []
     wanted = cells(options.datasets, options.slices, options.rows)
+    rows = recorded(wanted, store)
+    todo = to_measure(wanted, rows)
+    print(f"{len(wanted)} cells: {describe(rows)}", flush=True)
+    limits = Limits(options.seconds, time.monotonic() + 60 * options.minutes)
     started = time.monotonic()
-    end = started + 60 * options.minutes
-
-    def seconds() -> float:
-        return float(min(options.seconds, end - time.monotonic()))
-
-    for cost in costs(wanted, options.cache, timing, store, seconds):
-        if isinstance(cost, Cost):
-            found.append(cost)
-        elif time.monotonic() < end:
-            too_long.append(cost)
-        n_done = len(found) + len(too_long)
-        minutes = (time.monotonic() - started) / 60
-        left = min(minutes / max(n_done, 1) * (len(wanted) - n_done), options.minutes - minutes)
+    for n_done, cost in enumerate(costs(todo, options.cache, timing, store, limits), start=1):
+        each = (time.monotonic() - started) / n_done
+        left = max(min(each * (len(todo) - n_done), limits.end - time.monotonic()), 0.0) / 60
         what = cost if isinstance(cost, Cost) else f"{cost}: ended at its time limit"
-        print(f"{n_done}/{len(wanted)}, {max(left, 0.0):.1f} min left: {what}", flush=True)
-    for line in summary(found, too_long):
+        print(f"{n_done}/{len(todo)}, {left:.1f} min left: {what}", flush=True)
+    rows = recorded(wanted, store)
+    for line in summary(known_costs(rows), ended_late(rows)):
         print(line)
+
+
+def describe(rows: Mapping[Cell, ResultRow]) -> str:
+    """What was recorded before this start, in words."""
+    late = len(ended_late(rows))
+    return f"{len(rows) - late} are recorded, {late} ended at their limit and are tried last"
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.query_cost")
-    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=list(FACTORIZED))
-    parser.add_argument("--slices", nargs="+", type=int, default=list(SLICES))
-    parser.add_argument("--rows", nargs="+", type=int, default=list(ROWS), help="training rows")
-    parser.add_argument("--repeats", type=int, default=5, help="passes over the queries")
-    parser.add_argument("--minutes", type=float, default=np.inf, help="of the whole run, at most")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of one cell, at most")
-    parser.add_argument("--results", type=Path, default=Path("results"))
-    parser.add_argument("--cache", type=Path, default=Path("data/cache"))
+    add = parser.add_argument
+    add("--datasets", nargs="+", choices=DATASETS, default=list(FACTORIZED))
+    add("--slices", nargs="+", type=_count, default=list(SLICES), help="rows over a slice's fewest")
+    add("--rows", nargs="+", type=_count, default=list(ROWS), help="training rows")
+    add("--repeats", type=_count, default=5, help="passes over the queries")
+    add("--minutes", type=float, default=np.inf, help="of the whole run, at most")
+    add("--seconds", type=float, default=60.0, help="of one cell, at most")
+    add("--results", type=Path, default=Path("results"))
+    add("--cache", type=Path, default=Path("data/cache"))
     return parser.parse_args()
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return number
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from experiments.report.rows import Rows
 
 MIN_SPAN = 4.0
 MIN_POINTS = 4
+LARGE = 1_000
+"""Nodes from which on a query's time is that of its nodes: below, most of it is a fixed cost."""
 
 
 @dataclass(frozen=True)
