@@ -6,7 +6,8 @@ import itertools
 import logging
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, MutableSequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,45 @@ from experiments.records.flocks import is_held, locked
 log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 2.0
 _numbers = itertools.count()
+
+
+class Waited:
+    """How long a process has waited for the machine, in memory that another process may read.
+
+    Arguments:
+        shared: seconds of the waits that are over; when the present one began, 0 if there is none.
+    """
+
+    def __init__(self, shared: MutableSequence[float] | None = None) -> None:
+        self.shared: MutableSequence[float] = [0.0, 0.0] if shared is None else shared
+
+    @property
+    def seconds(self) -> float:
+        """All waits, the present one included."""
+        began = self.shared[1]
+        return self.shared[0] + (time.monotonic() - began if began else 0.0)
+
+    def reset(self) -> None:
+        """Begin to count anew."""
+        self.shared[0] = self.shared[1] = 0.0
+
+    def begin(self) -> None:
+        """A wait begins."""
+        self.shared[1] = time.monotonic()
+
+    def end(self) -> None:
+        """A wait is over; a reader may count it twice for a moment, but never too little."""
+        self.shared[0] += time.monotonic() - self.shared[1]
+        self.shared[1] = 0.0
+
+
+_waited = Waited()
+
+
+def tell_waits(shared: MutableSequence[float]) -> None:
+    """Count the waits of this process in `shared` from now on."""
+    global _waited
+    _waited = Waited(shared)
 
 
 @contextmanager
@@ -54,7 +94,10 @@ def patiently(folder: Path) -> Iterator[None]:
     timer = threading.Timer(PATIENCE_SECONDS, say)
     timer.daemon = True
     timer.start()
+    waited = _waited
+    waited.begin()
     try:
         yield
     finally:
+        waited.end()
         timer.cancel()

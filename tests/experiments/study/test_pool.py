@@ -1,9 +1,12 @@
 import os
 import signal
 import time
+from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
+from experiments.records.waiting import patiently
 from experiments.study.pool import Ended, Limit, Started, WorkerDied, run_tasks
 
 
@@ -55,6 +58,24 @@ def test_a_task_over_its_limit_is_ended_and_the_next_goes_on():
     assert ended[60.0].result == "late: 60.0"
     assert ended[60.0].error is None
     assert isinstance(ended["pid"].result, int)
+
+
+def test_waiting_for_the_machine_does_not_count(tmp_path):
+    """A task that waits for longer than its limit is not ended, one that works as long is."""
+    limit = Limit(lambda task: 2.0 if isinstance(task, tuple) else None, late)
+    tasks = ["warm", (str(tmp_path), 3.0), ("", 60.0)]
+    events = list(run_tasks(wait_or_work, tasks, workers=1, limit=limit))
+    ended = {e.task: e for e in events if isinstance(e, Ended)}
+    assert ended[tasks[1]].result == "ended by itself"
+    assert ended[tasks[2]].result.startswith("late")
+
+
+def wait_or_work(task):
+    if isinstance(task, tuple):
+        folder, seconds = task
+        with patiently(Path(folder)) if folder else nullcontext():
+            time.sleep(seconds)
+    return "ended by itself"
 
 
 def late(task):
