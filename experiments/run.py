@@ -16,7 +16,7 @@ from omegaconf import DictConfig
 from experiments.records import tracking
 from experiments.records.sync import settle
 from experiments.study.config import ConfigError, JobConfig, read_job, read_plan
-from experiments.study.execute import StudyFailed, run_plan
+from experiments.study.execute import StudyFailed, check_results_dir, run_plan
 from experiments.study.executors import read_executor
 from experiments.study.job import run_job
 from experiments.study.plan import conf_dir
@@ -62,6 +62,7 @@ def run_single(config: JobConfig) -> None:
     """Run one job and say what came out."""
     tracker = tracking.tracker(config.tracking_uri, config.results_dir)
     tracker.check()
+    check_results_dir(config.results_dir)
     settle(tracker)
     outcome = run_job(config)
     row = outcome.row

@@ -23,6 +23,7 @@ from experiments.study.overrides import command_of, given_params, key_of, varian
 from experiments.study.search import open_grid, settings
 
 INF = math.inf
+SHORTEST = 0.001  # seconds; a timer of 0 seconds is none
 # Closed ranges of numbers that mean the same wherever they occur.
 RANGES: Mapping[str, tuple[float, float]] = {
     "seed": (0, 2**32 - 1),
@@ -35,10 +36,10 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "timing.repeats": (2, INF),
     "timing.budget_seconds": (0, INF),
     "search.max_settings": (1, INF),
-    "search.limit_seconds": (0, INF),
+    "search.limit_seconds": (SHORTEST, INF),
     "search.rows": (1, INF),
     "search.finalists": (1, INF),
-    "search.job_seconds": (0, INF),
+    "search.job_seconds": (SHORTEST, INF),
     "plan.workers": (-1, INF),
     "model.alpha": (0, INF),
     "model.min_rows": (1, INF),
@@ -51,6 +52,14 @@ RANGES: Mapping[str, tuple[float, float]] = {
 }
 
 
+# Those among them that count something.
+WHOLE = frozenset(
+    {
+        *("seed", "fit_seed", "plan.workers", "timing.repeats", "search.max_settings"),
+        *("search.rows", "search.finalists", "kl.seed", "kl.few_cells", "kl.max_cells"),
+        *("kl.max_support", "kl.draws", "model.max_parents", "model.n_components"),
+    }
+)
 DERIVED = frozenset({"tracking_uri", "live", "variant", "swept", "command", "fixed", "phase"})
 
 
@@ -195,6 +204,7 @@ def read_job(
         _require(isinstance(values.get(node), dict), node, values.get(node), "chosen")
     model, fixed = _read_model(values), given_params([*given, *swept])
     search = _read_node(SearchConfig, values, "search")
+    _check_values(model, search)
     _refuse_contradictions(fixed, [*given, *swept])
     job = JobConfig(
         study=_name(values, "study"),
@@ -212,8 +222,8 @@ def read_job(
         seed=values["seed"],
         fit_seed=values.get("fit_seed"),
         force=values["force"],
-        results_dir=Path(values["results_dir"]),
-        cache_dir=Path(values["cache_dir"]),
+        results_dir=_folder(values, "results_dir"),
+        cache_dir=_folder(values, "cache_dir"),
         tracking_uri=_read_tracking(values),
         live=(values.get("tracking") or {}).get("live", True),
         variant=variant_of([*given, *swept]),
@@ -244,10 +254,14 @@ def read_plan(config: DictConfig | Mapping[str, Any]) -> PlanConfig | None:
     stages = node.get("stages")
     _require(isinstance(stages, list) and bool(stages), "plan.stages", stages, "a list of sweeps")
     for number, stage in enumerate(stages):
+        _require(isinstance(stage, dict), f"plan.stages[{number}]", stage, "a sweep (key: values)")
         for key, choices in stage.items():
             name = f"plan.stages[{number}].{key}"
             _require(isinstance(choices, list) and bool(choices), name, choices, "a list of values")
     _in_range("plan.workers", node.get("workers", -1))
+    for key in ("report", "latency_last"):
+        value = node.get(key, True)
+        _require(type(value) is bool, f"plan.{key}", value, "true or false")
     return PlanConfig(tuple(stages), **{k: v for k, v in node.items() if k != "stages"})
 
 
@@ -266,10 +280,12 @@ def _check(job: JobConfig) -> None:
     _check_model(job.model, job.search)
 
 
-def _check_model(model: ModelConfig, search: SearchConfig) -> None:
-    """The hyper-parameters exist, and every setting of the grid can be built."""
+def _check_values(model: ModelConfig, search: SearchConfig) -> None:
+    """The hyper-parameters exist, and each value of model and grid is one that they can have."""
     known = set(inspect.signature(get_class(model.target)).parameters)
     _known(model.params, known, "model.")
+    for key, value in model.params.items():
+        _in_range(f"model.{key}", value)
     for part in ("grid", "then"):
         tried: dict[str, list[Any]] = getattr(search, part)
         _known(tried, known, f"search.{part}.")
@@ -278,12 +294,19 @@ def _check_model(model: ModelConfig, search: SearchConfig) -> None:
             _require(isinstance(choices, list) and bool(choices), name, choices, "a list of values")
             for value in choices:
                 _in_range(f"model.{key}", value, shown=name)
-    for key, value in model.params.items():
-        _in_range(f"model.{key}", value)
-    grid = settings(search.grid)
-    _require(bool(grid), "search.grid", search.grid, "such that tau_low <= tau_high somewhere")
-    for params in (*grid, *settings(search.then)):
-        _check_setting(model, params)
+
+
+def _check_model(model: ModelConfig, search: SearchConfig) -> None:
+    """Every setting of the grid, as far as it goes with what was given, can be built."""
+    for part in ("grid", "then"):
+        tried: dict[str, list[Any]] = getattr(search, part)
+        for key, choices in tried.items():
+            allowed = "a list with a value that goes with the one that was given"
+            _require(bool(choices), f"search.{part}.{key}", choices, allowed)
+        found = settings(tried)
+        _require(bool(found), f"search.{part}", tried, "such that tau_low <= tau_high somewhere")
+        for params in found:
+            _check_setting(model, params)
 
 
 def _check_setting(model: ModelConfig, params: Mapping[str, Any]) -> None:
@@ -331,6 +354,12 @@ def _read_tracking(values: Mapping[str, Any]) -> str | None:
     return uri
 
 
+def _folder(values: Mapping[str, Any], key: str) -> Path:
+    value = values.get(key)
+    _require(isinstance(value, str | Path) and bool(str(value)), key, value, "a folder")
+    return Path(str(value))
+
+
 def _name(node: Mapping[str, Any], key: str, where: str = "") -> str:
     value = node.get(key)
     usable = isinstance(value, str) and bool(value) and "/" not in value
@@ -342,10 +371,9 @@ def _in_range(key: str, value: Any, shown: str = "") -> None:
     if key not in RANGES or value is None:
         return
     low, high = RANGES[key]
-    numeric = isinstance(value, int | float) and not isinstance(value, bool)
-    allowed = (
-        f"a number from {low:g} to {high:g}" if high < INF else f"a number of at least {low:g}"
-    )
+    kinds, kind = (int, "a whole number") if key in WHOLE else (int | float, "a number")
+    numeric = isinstance(value, kinds) and not isinstance(value, bool)
+    allowed = f"{kind} from {low:g} to {high:g}" if high < INF else f"{kind} of at least {low:g}"
     _require(numeric and low <= value <= high, shown or key, value, allowed)
 
 

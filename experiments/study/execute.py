@@ -19,7 +19,7 @@ from experiments.records.rows import DiskFullError, Store
 from experiments.records.sync import settle, sync
 from experiments.records.tracking import SQLITE, Tracker
 from experiments.study.cluster import Cluster, Event
-from experiments.study.config import JobConfig, Phase, PlanConfig
+from experiments.study.config import ConfigError, JobConfig, Phase, PlanConfig
 from experiments.study.executors import ExecutorConfig
 from experiments.study.expected import clock_of
 from experiments.study.job import Outcome, record_late, run_job
@@ -53,9 +53,7 @@ def run_plan(
     first = stages[0][0]
     tracker = tracking.tracker(first.tracking_uri, first.results_dir)
     tracker.check()
-    warning = check_locks(first.results_dir / "runs")
-    if warning:
-        log.warning("%s", warning)
+    check_results_dir(first.results_dir)
     runner = Cluster(executor, workers_of(plan))
     if not executor.is_local:
         runner.check(Store.of(first.results_dir, first.study).folder / "submitit" / "check")
@@ -64,6 +62,16 @@ def run_plan(
     settle(tracker)
     reported = not plan.report or _report(first)
     _say_how_it_ended(stages, failed, reported=reported)
+
+
+def check_results_dir(folder: Path) -> None:
+    """Raise a ConfigError unless results can be written and locked there; warn of weak locks."""
+    try:
+        warning = check_locks(folder / "runs")
+    except OSError as error:
+        raise ConfigError(f"results_dir={folder} cannot be used: {error}") from error
+    if warning:
+        log.warning("%s", warning)
 
 
 def _say_how_it_ended(stages: Stages, failed: Sequence[str], *, reported: bool) -> None:

@@ -7,7 +7,7 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from experiments.study.config import ConfigError, read_job, read_plan
-from experiments.study.execute import without_repeats
+from experiments.study.execute import check_results_dir, without_repeats
 from experiments.study.executors import read_executor
 from experiments.study.overrides import key_of, variant_of
 from experiments.study.plan import compose_jobs, conf_dir, expand
@@ -103,12 +103,16 @@ def test_a_wrong_key_on_the_command_line_is_named(hydra):
     ("node", "key", "value", "message"),
     [
         ("", "sede", 1, "sede is no known key"),
-        ("", "seed", -1, r"seed is -1 but must be a number from 0"),
-        ("", "seed", "one", r"seed is 'one' but must be a number"),
-        ("", "seed", True, r"seed is True but must be a number"),
+        ("", "seed", -1, r"seed is -1 but must be a whole number from 0"),
+        ("", "seed", 1.5, r"seed is 1\.5 but must be a whole number from 0"),
+        ("", "seed", "one", r"seed is 'one' but must be a whole number"),
+        ("", "seed", True, r"seed is True but must be a whole number"),
+        ("", "results_dir", None, "results_dir is None but must be a folder"),
+        ("", "cache_dir", 3, "cache_dir is 3 but must be a folder"),
         ("", "force", "maybe", "force is 'maybe' but must be true or false"),
         ("", "study", "a/b", "study is 'a/b' but must be a name"),
-        ("timing", "repeats", 0, r"timing\.repeats is 0 but must be a number of at least 2"),
+        ("timing", "repeats", 0, r"timing\.repeats is 0 but must be a whole number of at least 2"),
+        ("timing", "repeats", 2.5, r"timing\.repeats is 2\.5 but must be a whole number"),
         ("timing", "repeat", 3, r"timing\.repeat is no known key"),
         ("tracking", "url", "x", r"tracking\.url is no known key"),
         ("dataset", "train_rows", -5, r"dataset\.train_rows is -5 but must be at least 1"),
@@ -119,6 +123,8 @@ def test_a_wrong_key_on_the_command_line_is_named(hydra):
         ("model", "alfa", 1, r"model\.alfa is no known key: use one of \['alpha'\]"),
         ("model", "_target_", "baselines.nowhere.X", r"model\._target_ 'baselines\.nowhere\.X'"),
         ("search", "limit_seconds", -1, r"search\.limit_seconds is -1"),
+        ("search", "limit_seconds", 0, r"search\.limit_seconds is 0 but must be"),
+        ("search", "job_seconds", 0, r"search\.job_seconds is 0 but must be"),
         ("search", "gird", {}, r"search\.gird is no known key"),
         ("search", "grid", {"alfa": [1]}, r"search\.grid\.alfa is no known key"),
         ("search", "grid", {"alpha": []}, r"search\.grid\.alpha is \[\] but must be a list"),
@@ -143,12 +149,31 @@ def test_thresholds_in_the_wrong_order_are_named(values):
         read_job(values)
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (2, r"model\.tau_low is 2 but must be a number from 0 to 1"),
+        ("low", r"model\.tau_low is 'low' but must be a number from 0 to 1"),
+        (0.9, r"search\.grid\.tau_high is \[\] but must be a list with a value that goes with"),
+    ],
+)
+def test_a_given_threshold_that_makes_no_sense_is_named_itself(values, given, message):
+    """Not the grid of the other threshold, which is empty because of it."""
+    values["model"] = dict(THRESHOLDED, tau_low=given, tau_high=1.0)
+    values["search"] = {"grid": {"tau_high": [0.5, 0.7]}}
+    with pytest.raises(ConfigError, match=message):
+        read_job(values, [f"model.tau_low={given}"])
+
+
 def test_plans_are_checked(values):
     for plan, message in [
         ({"stage": []}, r"plan\.stage is no known key"),
         ({"stages": []}, r"plan\.stages"),
         ({"stages": [{"seed": 3}]}, r"plan\.stages\[0\]\.seed is 3"),
+        ({"stages": ["seed"]}, r"plan\.stages\[0\] is 'seed'"),
         ({"stages": [{"seed": [3]}], "workers": -2}, r"plan\.workers is -2"),
+        ({"stages": [{"seed": [3]}], "workers": 1.5}, r"plan\.workers is 1\.5"),
+        ({"stages": [{"seed": [3]}], "report": "maybe"}, r"plan\.report is 'maybe'"),
     ]:
         with pytest.raises(ConfigError, match=message):
             read_plan(values | {"plan": plan})
@@ -238,3 +263,10 @@ def test_a_file_that_is_not_there_is_refused_at_once(values, tmp_path):
     values["dataset"] = {"name": "csv", "family": "csv", "path": str(tmp_path / "no.csv")}
     with pytest.raises(ConfigError, match=r"dataset\.path: there is no file"):
         read_job(values)
+
+
+@pytest.mark.parametrize("name", ["a file", "a file/below"])
+def test_a_results_folder_that_cannot_be_one_is_refused_by_its_key(tmp_path, name):
+    (tmp_path / "a file").write_text("no folder")
+    with pytest.raises(ConfigError, match=r"results_dir=.*a file.* cannot be used"):
+        check_results_dir(tmp_path / name)
