@@ -36,6 +36,12 @@ EXPERIMENT = "costs"
 SIZES = (5, 10, 20, 40, 80)
 COLUMNS = 6
 TIMING = TimingConfig(repeats=3, budget_seconds=5)
+TARGETS = {
+    "bn_tree": "baselines.bayes_net.bn_tree.BNTree",
+    "spgm": "baselines.spgm.spgm.SPGM",
+}
+"""Models whose code is not that of FSPN."""
+TARGET = "baselines.ours.fspn_model.FSPNModel"
 
 
 def chain(values: int, n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
@@ -142,7 +148,7 @@ def main() -> None:
         store.write(
             replace(
                 row,
-                code_version=code_version("baselines.ours.fspn_model.FSPNModel"),
+                code_version=code_version(TARGETS.get(row.model, TARGET)),
                 commit=commit(),
                 machine=machine_name(),
                 python=platform.python_version(),

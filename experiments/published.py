@@ -71,9 +71,10 @@ def settings_of(model: str, dataset: str, more: dict[str, Any]) -> list[dict[str
     return [own | one | more for one in tries]
 
 
-def described(settings: dict[str, Any]) -> str:
-    """Settings as they are recorded."""
+def described(settings: dict[str, Any], seed: int = 0) -> str:
+    """Settings as they are recorded, with a seed other than the usual 0."""
     used = {k: v for k, v in settings.items() if k not in ("name", "_target_")}
+    used |= {"seed": seed} if seed else {}
     return yaml.safe_dump(used, default_flow_style=True, width=1000)
 
 
@@ -88,7 +89,7 @@ def run(model: str, dataset: str, seed: int, settings: dict[str, Any]) -> Found:
     fitted.fit(data.train, data.domains, seed)
     seconds = time.perf_counter() - started
     valid, test = (float(fitted.score_samples(t).mean()) for t in (data.valid, data.test))
-    return Found(model, dataset, valid, test, seconds, described(settings))
+    return Found(model, dataset, valid, test, seconds, described(settings, seed))
 
 
 def _folder(expression: str) -> str:
@@ -158,7 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for model in [] if options.show else options.models.split(","):
         for dataset in options.datasets.split(","):
             for settings in settings_of(model, dataset, more):
-                if (model, dataset, described(settings)) in done and not options.force:
+                what = described(settings, options.seed)
+                if (model, dataset, what) in done and not options.force:
                     continue
                 found = run(model, dataset, options.seed, settings)
                 record(found)

@@ -130,7 +130,7 @@ def about(options: Options, records: Sequence[Any], command: str) -> dict[str, A
 
 
 def write(out: Path, records: Sequence[Any], head: dict[str, Any]) -> None:
-    """bench.json, bench.md, queries.csv and the pictures."""
+    """bench.json, bench.md, times.csv and the pictures."""
     out.mkdir(parents=True, exist_ok=True)
     results = Results.of(records)
     verdicts = targets(results)

@@ -26,6 +26,8 @@ SUPPLEMENTS = frozenset(
     {"thresholds", "plugins", "smooth", "nodes", "table1", "ablation", "propositions", "tables"}
     | {"costs", "hidden", "dense", "node_kinds", "query_cost"}
 )
+CHECKS = frozenset({"costs", "propositions"})
+"""Studies of what the paper proves or says of costs, with models of their own making."""
 COMPARED = frozenset({*MAIN_STUDIES, DRAWS, "smooth", "hidden", "dense"})
 """Studies in which models compete, so that FSPN with and without laws are two models."""
 NEEDED = ("dataset", "model")
@@ -74,8 +76,7 @@ def load_rows(results_dir: Path, file: Path | None = None, study: str | None = N
     Without a file, the rows under `runs/` count first; those under `reference/rows.csv` fill in
     the jobs that were not run here.
     """
-    table = _read_file(file) if file is not None else _read_folder(results_dir)
-    table = laws_apart(table)
+    table = laws_apart(_read_file(file)) if file is not None else _read_folder(results_dir)
     table = table.drop_duplicates(["experiment", "label"], keep="last")
     table["other_code"] = [
         _is_other(*row)
@@ -145,11 +146,11 @@ def with_nodes(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _read_folder(results_dir: Path) -> pd.DataFrame:
-    runs = collect(results_dir, latest=True).assign(source="runs")
+    runs = laws_apart(collect(results_dir, latest=True).assign(source="runs"))
     reference = results_dir / "reference" / "rows.csv"
     if not reference.is_file():
         return runs
-    kept = _read_file(reference).assign(source="reference")
+    kept = laws_apart(_read_file(reference).assign(source="reference"))
     jobs = set(zip(runs["experiment"], runs["label"], strict=True))
     new = [key not in jobs for key in zip(kept["experiment"], kept["label"], strict=True)]
     return pd.concat([runs, kept[new]], ignore_index=True)
@@ -211,9 +212,12 @@ def _is_other(experiment: str, model: str, version: str) -> bool:
 
 @cache
 def _current_version(experiment: str, model: str) -> str:
-    """The version of a model's code; a study's own models are in a folder of its name."""
+    """The version of a model's code; a study's own models are in a folder of its name.
+
+    Checks have rows of models that no settings describe: they are of FSPN's code.
+    """
     for folder in (conf_dir() / "model" / experiment, conf_dir() / "model"):
         path = folder / f"{model}.yaml"
         if path.is_file():
             return code_version(yaml.safe_load(path.read_text(encoding="utf-8"))["_target_"])
-    return ""
+    return _current_version("", "fspn") if experiment in CHECKS else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -50,3 +51,20 @@ def test_validation_chooses_and_showing_writes_nothing(
     shown = capsys.readouterr().out
     assert "-6.30" in shown
     assert "within 0.5% or better: 0 of 1" in shown
+
+
+def test_another_seed_is_another_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(published, "RECORD", tmp_path / "published.csv")
+    seeds: list[int] = []
+
+    def run(model: str, dataset: str, seed: int, settings: dict[str, Any]) -> published.Found:
+        seeds.append(seed)
+        return published.Found(model, dataset, -6.0, -6.0, 1.0, published.described(settings, seed))
+
+    monkeypatch.setattr(published, "run", run)
+    for seed in ("0", "1", "1", "0"):
+        published.main(["--models", "tree_network", "--datasets", "nltcs", "--seed", seed])
+    assert set(seeds) == {0, 1}
+    assert len(seeds) == 2 * len(published.settings_of("tree_network", "nltcs", {}))

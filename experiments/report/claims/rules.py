@@ -89,15 +89,29 @@ def pairs(
         ratios = [_pair(evidence, x, model, measure) for x in levels]
         known = [pair for pair in ratios if math.isfinite(pair.ratio)]
         found += known
-        if not known:
+        other = [x for x in levels if not _comparable(evidence, x, model, measure)]
+        if other:
+            gaps.append(f"{label(model)} timed on another node type at RDC {_listed(other)}")
+        absent = [pair.level for pair in ratios if pair not in known and pair.level not in other]
+        if len(absent) == len(levels):
             gaps.append(f"{label(model)} not measured")
-        elif len(known) < len(levels):
-            absent = [f"{pair.level:g}" for pair in ratios if pair not in known]
-            gaps.append(f"{label(model)} not measured at RDC {', '.join(absent)}")
+        elif absent:
+            gaps.append(f"{label(model)} not measured at RDC {_listed(absent)}")
     return Pairs(tuple(found), tuple(gaps), PROGRAMS.get(measure, ""))
 
 
+def _comparable(evidence: Evidence, level: float, model: str, measure: str) -> bool:
+    """Times of different node types do not compare."""
+    return evidence.numbers.same_node(level, model, evidence.subject, measure)
+
+
+def _listed(levels: Sequence[float]) -> str:
+    return ", ".join(f"{level:g}" for level in levels)
+
+
 def _pair(evidence: Evidence, level: float, model: str, measure: str) -> Pair:
+    if not _comparable(evidence, level, model, measure):
+        return Pair(level, model, math.nan)
     numbers, subject = evidence.numbers, evidence.subject
     comparison = numbers.compare(level, model, subject, measure)
     return Pair(level, model, numbers.ratio(level, model, subject, measure), comparison)
@@ -310,10 +324,9 @@ def slower_than(slow: Sequence[str], fast: str, measure: str = "latency") -> Tes
         more, less, gaps = [], [], []
         key = evidence.measured_by(measure)
         for model in slow:
-            ratios = [evidence.numbers.ratio(x, model, fast, key) for x in LEVELS]
-            known = [
-                Pair(x, model, r) for x, r in zip(LEVELS, ratios, strict=True) if math.isfinite(r)
-            ]
+            ratios = [Pair(x, model, evidence.numbers.ratio(x, model, fast, key)) for x in LEVELS]
+            alike = [p for p in ratios if evidence.numbers.same_node(p.level, model, fast, key)]
+            known = [pair for pair in alike if math.isfinite(pair.ratio)]
             more += [pair for pair in known if pair.ratio > 1 + EQUAL]
             less += [pair for pair in known if pair.ratio < 1 - EQUAL]
             if not known:

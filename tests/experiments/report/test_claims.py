@@ -102,6 +102,22 @@ def test_what_was_not_measured_is_named(entries):
     assert found.words == "holds, as far as tested"
 
 
+def test_times_of_another_node_type_are_a_gap_and_decide_nothing(entries):
+    rows = fake.study(("fspn", "bn_tree"), node_type="this one")
+    rows = [
+        dataclasses.replace(row, node_type="another", latency_single_ms=1e-9)
+        if (row.model, row.target_rdc) == ("bn_tree", 0.37)
+        else row
+        for row in rows
+    ]
+    found = entries(rows)["tree-still-slow"].fspn
+    assert "BN-Tree timed on another node type at RDC 0.37" in found.gaps
+    assert "2× or more in 5 of 5 pairs" in found.numbers
+    assert found.words == "holds, as far as tested"
+    nodes = entries(rows)["bn-tree-smallest"].fspn
+    assert "of 6 datasets" in nodes.numbers
+
+
 def test_the_two_learners_are_judged_apart(entries):
     rows = [
         *fake.study(("mspn",)),

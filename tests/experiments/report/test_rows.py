@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import pandas as pd
@@ -102,6 +103,29 @@ def test_a_family_is_taken_from_its_own_study_if_the_main_one_lacks_it(rows):
     found = rows([fake.row(), smooth, fake.row(experiment="thresholds", label="x")])
     assert found.main("smooth")["dataset"].tolist() == ["smooth_65"]
     assert found.main("sparse")["experiment"].tolist() == ["reproduce"]
+
+
+def test_rows_of_checks_are_marked_too(tmp_path):
+    """Their models have no settings of their own: they are of FSPN's code."""
+    now = code_version("baselines.ours.fspn_model.FSPNModel")
+    for dataset, version in (("new", now), ("old", "older")):
+        row = fake.row(experiment="propositions", label=dataset, code_version=version)
+        row = dataclasses.replace(row, dataset=dataset, model="bn_as_fspn")
+        Store.of(tmp_path, "propositions").write(
+            dataclasses.replace(row, fingerprint=f"fake-{dataset}")
+        )
+    marks = load_rows(tmp_path).table.set_index("dataset")["other_code"]
+    assert marks.to_dict() == {"new": False, "old": True}
+
+
+def test_a_run_with_laws_counts_before_the_reference(tmp_path):
+    laws = json.dumps({"offsets": True})
+    Store.of(tmp_path, "reproduce").write(fake.row(params=laws, kl_mean=1.0))
+    kept = dataclasses.replace(fake.row(), model="fspn_laws", label="rdc_65/fspn_laws/0")
+    (tmp_path / "reference").mkdir()
+    as_frame([kept]).to_csv(tmp_path / "reference" / "rows.csv", index=False)
+    (row,) = load_rows(tmp_path).table.to_dict("records")
+    assert (row["model"], row["source"], row["kl_mean"]) == ("fspn_laws", "runs", 1.0)
 
 
 def test_fspn_with_laws_is_a_model_of_its_own(tmp_path):
