@@ -123,6 +123,19 @@ class Fragile(Independent):
         path.write_text(f"alpha {self.alpha}")
 
 
+class FailsAtTwo(Independent):
+    """A model that fails where alpha is 2: some jobs of a sweep, or settings of a grid."""
+
+    name: ClassVar[str] = "fragile"
+
+    def fit(
+        self, table: pd.DataFrame, domains: Mapping[str, np.ndarray], seed: int = 0
+    ) -> Independent:
+        if self.alpha == 2.0:
+            raise ArithmeticError("told to fail")
+        return super().fit(table, domains, seed)
+
+
 def fragile(params: Mapping[str, object]) -> DensityModel:
     """Builds a `Fragile` model from a setting."""
     return Fragile(**params)  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 import pytest
 
+from experiments.report.figures import style
 from experiments.report.paper import load_paper
 from experiments.report.rows import Rows
 from tests.experiments.report import fake
@@ -18,3 +19,9 @@ def rows():
         return Rows(fake.frame(found), study)
 
     return make
+
+
+@pytest.fixture
+def svg_only(monkeypatch):
+    """Figures without PDF and PNG, two thirds of the time: for tests that do not look at files."""
+    monkeypatch.setattr(style, "METADATA", {"svg": style.METADATA["svg"]})

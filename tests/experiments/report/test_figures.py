@@ -70,6 +70,7 @@ def test_no_text_is_cut_or_overlaps(paper, shape):
     assert not any(box.overlaps(panel) for box in boxes for panel in panels)
 
 
+@pytest.mark.usefixtures("svg_only")
 def test_without_any_numbers_a_figure_is_still_drawn(tmp_path):
     picture = figure2(EMPTY, EMPTY, tmp_path)
     assert "<svg" in picture.svg
@@ -87,6 +88,7 @@ def test_ids_of_inline_drawings_do_not_clash():
     assert "url(#x-a)" in out
 
 
+@pytest.mark.usefixtures("svg_only")
 def test_the_threshold_grid_is_in_place(tmp_path):
     rows = fake.frame(fake.thresholds())
     grid = grid_of(rows, "kl_mean")
@@ -139,6 +141,7 @@ def test_the_spread_of_training_is_that_of_its_seeds():
     assert spread_of(both, "n_nodes") == 0.0
 
 
+@pytest.mark.usefixtures("svg_only")
 def test_a_failed_cell_of_the_grid_is_named(tmp_path):
     rows = fake.thresholds()
     bad = fake.row(
@@ -160,6 +163,7 @@ def test_no_threshold_rows_no_pictures(tmp_path):
     assert threshold_pictures(fake.frame([]), tmp_path) == []
 
 
+@pytest.mark.usefixtures("svg_only")
 def test_a_model_without_varied_nodes_is_a_named_gap(tmp_path):
     picture = figure_scaling({"fspn": None}, None, tmp_path)
     assert picture.gaps[0].startswith("FSPN: no rows")

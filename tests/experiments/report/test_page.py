@@ -70,6 +70,7 @@ def test_all_files_are_there(out):
         assert {f"{name}.svg", f"{name}.pdf", f"{name}.png"} <= figures
 
 
+@pytest.mark.usefixtures("svg_only")
 def test_the_same_rows_give_the_same_page(out, page, tmp_path):
     arguments = ["--rows", out / "rows.csv", "--out", tmp_path, "--results", out, "--no-tracking"]
     command.main([*map(str, arguments)])
@@ -165,6 +166,7 @@ def test_a_wrong_file_is_a_clear_error(tmp_path, capsys):
     assert "no such file" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("svg_only")
 def test_nothing_recorded_still_gives_a_page_that_says_so(tmp_path):
     assert command.main(["--results", str(tmp_path), "--no-tracking"]) == 0
     page = tmp_path / "report" / "index.html"

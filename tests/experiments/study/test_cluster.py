@@ -87,20 +87,24 @@ def children(parent):
                 yield int(path.parent.name)
 
 
-def test_a_study_that_was_left_is_taken_up_and_no_job_submitted_twice(job):
+def test_a_study_that_was_left_is_taken_up_and_no_job_submitted_twice(job, tmp_path):
+    go_on = tmp_path / "go on"
     first = local()
-    events = first.run(_work_or_fail, [fragile(job, alpha=1.0, sleeps=5.0)])
+    events = first.run(_work_or_fail, [fragile(job, alpha=1.0, waits=str(go_on))])
     task = next(events).task
     events.close()
     entry = Ledger.of(task).read(task)
     assert not entry.fingerprint
     second = local()
-    taken_up = list(second.run(_work_or_fail, [task]))
-    assert isinstance(taken_up[-1], Ended)
-    assert not taken_up[-1].result.skipped
+    taken_up = second.run(_work_or_fail, [task])
+    assert isinstance(next(taken_up), Started)
+    go_on.touch()
+    (ended,) = taken_up
+    assert isinstance(ended, Ended)
+    assert not ended.result.skipped
     now = Ledger.of(task).read(task)
     assert (now.job_id, now.folder) == (entry.job_id, entry.folder)
-    assert now.fingerprint == taken_up[-1].result.row.fingerprint
+    assert now.fingerprint == ended.result.row.fingerprint
     assert len(collect(job.results_dir)) == 1
 
 
