@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ class PowerFit:
         nodes: n of each point.
         milliseconds: t of each point.
         source: where the points come from.
+        fewest: nodes that a model has at least to be one of the points.
     """
 
     exponent: float
@@ -38,11 +40,17 @@ class PowerFit:
     nodes: tuple[float, ...]
     milliseconds: tuple[float, ...]
     source: str
+    fewest: int = 0
 
     @property
-    def span(self) -> float:
-        """Largest over smallest node count."""
-        return max(self.nodes) / min(self.nodes)
+    def is_large(self) -> bool:
+        """Whether it is fitted to large models alone."""
+        return self.fewest >= LARGE
+
+    @property
+    def n_large(self) -> int:
+        """The number of its points that are large models."""
+        return sum(n >= LARGE for n in self.nodes)
 
 
 def fit_power(nodes: np.ndarray, milliseconds: np.ndarray, source: str) -> PowerFit | None:
@@ -63,19 +71,41 @@ def fit_power(nodes: np.ndarray, milliseconds: np.ndarray, source: str) -> Power
     )
 
 
-def fits_rows(rows: Rows, model: str) -> tuple[PowerFit, ...]:
-    """The exponents of a model: one per study that varies its nodes, the main one included.
+def fit_large(fit: PowerFit) -> PowerFit | None:
+    """The exponent over the large models among the points of a fit.
 
-    Models of a single node say nothing about growth and are left out.
+    In small ones most of a query's time is a fixed cost, which flatters the exponent.
     """
+    nodes, times = np.array(fit.nodes), np.array(fit.milliseconds)
+    large = nodes >= LARGE
+    found = fit_power(nodes[large], times[large], fit.source)
+    return None if found is None else replace(found, fewest=LARGE)
+
+
+def with_large(fit: PowerFit | None) -> tuple[PowerFit, ...]:
+    """A fit, and the one to its large models where they are enough."""
+    return () if fit is None else tuple(f for f in (fit, fit_large(fit)) if f is not None)
+
+
+def fits_rows(rows: Rows, model: str) -> tuple[PowerFit, ...]:
+    """The exponents of a model: of each study that varies its nodes, over all and large models.
+
+    Models of a single node say nothing about growth and are left out. Where there are enough large
+    models they are fitted alone too: the fixed cost of a call hides the growth of small ones.
+    """
+    return tuple(fit for fits in _fits_by_study(rows, model) for fit in fits)
+
+
+def steepest_fits(rows: Rows, model: str) -> tuple[PowerFit, ...]:
+    """The exponents of the study with the steepest one, by which Proposition 2 is judged."""
+    found = _fits_by_study(rows, model)
+    return max(found, key=lambda fits: max(fit.exponent for fit in fits), default=())
+
+
+def _fits_by_study(rows: Rows, model: str) -> list[tuple[PowerFit, ...]]:
     studies = dict.fromkeys(("nodes", "thresholds", "query_cost", rows.study))
-    found = [_fit(rows.of(study), model, f"experiment={study}") for study in studies]
-    return tuple(fit for fit in found if fit is not None)
-
-
-def fit_rows(rows: Rows, model: str) -> PowerFit | None:
-    """The steepest of a model's exponents, by which Proposition 2 is judged."""
-    return max(fits_rows(rows, model), key=lambda fit: fit.exponent, default=None)
+    found = [with_large(_fit(rows.of(study), model, f"experiment={study}")) for study in studies]
+    return [fits for fits in found if fits]
 
 
 def _fit(table: pd.DataFrame, model: str, source: str) -> PowerFit | None:
@@ -83,30 +113,27 @@ def _fit(table: pd.DataFrame, model: str, source: str) -> PowerFit | None:
     return fit_power(mine["n_nodes"].to_numpy(), mine["latency_single_ms"].to_numpy(), source)
 
 
-def fit_published(paper: Numbers) -> PowerFit | None:
+def fit_published(paper: Numbers) -> tuple[PowerFit, ...]:
     """The exponent by the paper's own six points."""
     levels = paper.levels
     nodes = np.array([paper.mean(level, "fspn", "nodes") for level in levels])
     times = np.array([paper.mean(level, "fspn", "latency") for level in levels])
-    return fit_power(nodes, times, "the paper's six datasets")
+    return with_large(fit_power(nodes, times, "the paper's six datasets"))
 
 
 def figure_scaling(
-    fits: dict[str, PowerFit | None], paper: PowerFit | None, folder: Path
+    fits: Mapping[str, Sequence[PowerFit]], paper: Sequence[PowerFit], folder: Path
 ) -> Picture:
-    """Query time over node count, with the fitted power laws."""
+    """Query time over node count, with the power laws fitted to all and to large models."""
     from matplotlib import pyplot as plt
     from matplotlib.ticker import NullFormatter
 
     with paper_style():
         figure, axis = plt.subplots(figsize=(4.6, 3.2))
-        if paper is not None:
-            _draw(axis, paper, "#555555", "x", f"paper, $b={paper.exponent:.2f}$", (0, (4, 2.5)))
-        for model, fit in fits.items():
-            if fit is not None:
-                style = look(model)
-                words = f"{label(model)}, $b={fit.exponent:.2f}$"
-                _draw(axis, fit, style.color, style.marker, words, "-")
+        _draw(axis, paper, "#555555", "x", "paper", (0, (4, 2.5)))
+        for model, own in fits.items():
+            style = look(model)
+            _draw(axis, own, style.color, style.marker, label(model), "-")
         axis.set_xscale("log")
         axis.set_yscale("log")
         for side in (axis.xaxis, axis.yaxis):
@@ -116,22 +143,31 @@ def figure_scaling(
         if axis.get_legend_handles_labels()[1]:
             axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=1)
         svg = save(figure, folder, "scaling")
-    sources = "; ".join(f"{label(m)}: {fit.source}" for m, fit in fits.items() if fit)
+    sources = "; ".join(f"{label(m)}: {own[0].source}" for m, own in fits.items() if own)
     gaps = tuple(
         f"{label(m)}: no rows whose node count varies by {MIN_SPAN:g}x or more"
-        for m, fit in fits.items()
-        if fit is None
+        for m, own in fits.items()
+        if not own
     )
     caption = (
         "Time of one query over the number of nodes, log-log, with the fitted t = a · n^b; "
-        f"b ≤ 1 is linear or better. Points of this run: {sources or 'none'}."
+        f"b ≤ 1 is linear or better. Dotted: fitted to models of at least {LARGE:,} nodes alone; "
+        "in smaller ones most of the time is a fixed cost. "
+        f"Points of this run: {sources or 'none'}."
     )
     return Picture("scaling", "Inference time over node count", caption, svg, gaps=gaps)
 
 
-def _draw(axis: object, fit: PowerFit, color: str, marker: str, words: str, line: object) -> None:
-    n = np.array(fit.nodes)
-    ends = np.array([n.min(), n.max()])
+def _draw(
+    axis: object, fits: Sequence[PowerFit], color: str, marker: str, who: str, line: object
+) -> None:
     plot = axis.plot  # type: ignore[attr-defined]
-    plot(n, fit.milliseconds, linestyle="", marker=marker, color=color, markersize=4, alpha=0.7)
-    plot(ends, fit.factor * ends**fit.exponent, color=color, linestyle=line, label=words)
+    for fit in fits:
+        n = np.array(fit.nodes)
+        ends = np.array([n.min(), n.max()])
+        if not fit.is_large:
+            plot(n, fit.milliseconds, ls="", marker=marker, color=color, markersize=4, alpha=0.7)
+        of = f", {len(n)} of {LARGE:,} nodes or more" if fit.is_large else ""
+        style = ":" if fit.is_large else line
+        words = f"{who}{of}, $b={fit.exponent:.2f}$"
+        plot(ends, fit.factor * ends**fit.exponent, color=color, linestyle=style, label=words)

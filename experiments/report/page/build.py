@@ -15,11 +15,10 @@ from experiments.report.claims.statements import CLAIMS
 from experiments.report.figures.benchmarks import figure_benchmarks
 from experiments.report.figures.paper_figures import figure2, figure5, figure_batch
 from experiments.report.figures.scaling import (
-    PowerFit,
     figure_scaling,
     fit_published,
-    fit_rows,
     fits_rows,
+    steepest_fits,
 )
 from experiments.report.figures.structures import structure_pictures
 from experiments.report.figures.thresholds import EXPERIMENT as THRESHOLDS
@@ -113,7 +112,7 @@ def judge(rows: Rows, paper: Paper) -> tuple[Entry, ...]:
     numbers = ours(rows.main("sparse"), rows.queries if len(rows.queries) else None)
     benchmark = benchmark_rows(rows.table)
     published = Evidence(
-        paper.numbers, "fspn", by_the_paper(paper), _fits(fit_published(paper.numbers)), Checks()
+        paper.numbers, "fspn", by_the_paper(paper), fit_published(paper.numbers), Checks()
     )
     default, literal = (
         Evidence(
@@ -127,10 +126,6 @@ def judge(rows: Rows, paper: Paper) -> tuple[Entry, ...]:
         for subject in SUBJECTS
     )
     return ledger(CLAIMS, published, default, literal)
-
-
-def _fits(fit: PowerFit | None) -> tuple[PowerFit, ...]:
-    return () if fit is None else (fit,)
 
 
 def _standing(rows: Rows, subject: str) -> Standing | None:
@@ -201,7 +196,7 @@ def _floor(sources: Sources) -> Section:
 
 
 def _scaling(sources: Sources) -> Section:
-    fits = {subject: fit_rows(sources.rows, subject) for subject in SUBJECTS}
+    fits = {subject: steepest_fits(sources.rows, subject) for subject in SUBJECTS}
     picture = figure_scaling(fits, fit_published(sources.paper.numbers), sources.figures)
     intro = "Proposition 2 says that inference takes time near linear in the number of nodes."
     return Section("scaling-section", "Near-linear inference", intro, (picture,))

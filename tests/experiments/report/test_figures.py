@@ -7,7 +7,7 @@ import pytest
 
 from experiments.report.figures import paper_figures as figures
 from experiments.report.figures.paper_figures import NARROW, WIDE, figure2
-from experiments.report.figures.scaling import figure_scaling
+from experiments.report.figures.scaling import figure_scaling, fit_power, with_large
 from experiments.report.figures.structures import structure_pictures
 from experiments.report.figures.style import LOOKS, inline_svg
 from experiments.report.figures.threshold_scale import PANELS, SEED_SPREAD, scale_of, spread_of
@@ -165,8 +165,16 @@ def test_no_threshold_rows_no_pictures(tmp_path):
 
 @pytest.mark.usefixtures("svg_only")
 def test_a_model_without_varied_nodes_is_a_named_gap(tmp_path):
-    picture = figure_scaling({"fspn": None}, None, tmp_path)
+    picture = figure_scaling({"fspn": ()}, (), tmp_path)
     assert picture.gaps[0].startswith("FSPN: no rows")
+
+
+def test_large_models_have_a_line_of_their_own(tmp_path):
+    nodes = np.array([10.0, 100.0, 1_000.0, 2_000.0, 4_000.0, 8_000.0])
+    fits = with_large(fit_power(nodes, nodes**2, "experiment=query_cost"))
+    figure_scaling({"fspn": fits}, (), tmp_path)
+    drawn = (tmp_path / "scaling.svg").read_text(encoding="utf-8")
+    assert "FSPN, 4 of 1,000 nodes or more" in drawn
 
 
 def test_a_missing_or_foreign_model_file_is_a_gap(tmp_path):
