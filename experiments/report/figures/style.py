@@ -72,6 +72,8 @@ LOOKS = {
     "spn_tree": Look("#0072b2", "p", 6.0),
     "mixture_trees": Look("#009e73", "h", 6.0),
     "chow_liu": Look("#e69f00", "X", 5.5),
+    "ecnet": Look("#b3508f", "s", 5.0),
+    "tree_network": Look("#8c6d1f", "1", 7.5),
 }
 OTHER = Look("#666666", "x")
 LINES = {"true_dag": ("#333333", (0, (1, 1.2))), "independent": ("#888888", (0, (5, 1.5, 1, 1.5)))}
