@@ -152,6 +152,11 @@ def _pair(evidence: Evidence, level: float, model: str, measure: str) -> Pair:
     return Pair(level, model, whole if comparison is None else comparison.ratio, comparison)
 
 
+def _as_printed(pair: Pair) -> float:
+    """The ratio to four digits: of two models that are the same the first is named, always."""
+    return float(f"{pair.ratio:.4g}")
+
+
 def untested(gaps: Sequence[str]) -> Finding:
     """Nothing to judge by."""
     return Finding(Verdict.NOT_TESTED, "no numbers", tuple(gaps))
@@ -170,7 +175,7 @@ def count(tested: Pairs) -> str:
     if tested.draws:
         words += f" ({tested.draws} dataset draw{'s' * (tested.draws > 1)} each)"
     if worse:
-        words += "; worst: " + str(min(tested.found, key=lambda pair: pair.ratio))
+        words += "; worst: " + str(min(tested.found, key=_as_printed))
     return words
 
 
@@ -252,7 +257,7 @@ def up_to(factor: float, measure: str, model: str) -> Test:
         tested = pairs(evidence, measure, (model,))
         if not tested.found:
             return untested(tested.gaps)
-        best = max(tested.found, key=lambda pair: pair.ratio)
+        best = max(tested.found, key=_as_printed)
         if best.ratio >= ROUNDING * factor:
             verdict = Verdict.HOLDS
         else:
@@ -275,8 +280,8 @@ def orders_faster(least: float = 10.0) -> Test:
         if not tested.found:
             return untested(tested.gaps)
         reach = [pair for pair in tested.found if pair.ratio >= least]
-        low = min(tested.found, key=lambda pair: pair.ratio)
-        high = max(tested.found, key=lambda pair: pair.ratio)
+        low = min(tested.found, key=_as_printed)
+        high = max(tested.found, key=_as_printed)
         verdict = by_share(len(reach), len(tested.found))
         better, worse = len(tested.better), len(tested.worse)
         if verdict is Verdict.IN_PART and better <= worse:
@@ -305,7 +310,7 @@ def largest_reaches(measure: str, factor: float) -> Test:
         tested = pairs(evidence, measure, OPPONENTS)
         if not tested.found:
             return untested(tested.gaps)
-        best = max(tested.found, key=lambda pair: pair.ratio)
+        best = max(tested.found, key=_as_printed)
         met = [best.ratio >= factor, 2 * len(tested.better) > len(tested.found)]
         words = f"largest: {best}; {count(tested)}"
         return Finding(by_share(sum(met), len(met)), words, tested.gaps)
@@ -394,7 +399,7 @@ def slower_than(slow: Sequence[str], fast: str, measure: str = "latency") -> Tes
         words = f"slower than {label(fast)} in {len(more)} of {total} pairs, faster in {len(less)}"
         words += f", {PROGRAMS[key]}" if key in PROGRAMS else ""
         if less:
-            words += "; e.g. " + str(min(less, key=lambda pair: pair.ratio))
+            words += "; e.g. " + str(min(less, key=_as_printed))
         return Finding(by_count(len(more), len(less), total), words, tuple(gaps))
 
     return test

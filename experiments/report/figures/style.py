@@ -72,7 +72,7 @@ LOOKS = {
     "spn_tree": Look("#0072b2", "p", 6.0),
     "mixture_trees": Look("#009e73", "h", 6.0),
     "chow_liu": Look("#e69f00", "X", 5.5),
-    "ecnet": Look("#b3508f", "s", 5.0),
+    "ecnet": Look("#b3508f", "H", 6.0),
     "tree_network": Look("#8c6d1f", "1", 7.5),
 }
 OTHER = Look("#666666", "x")
