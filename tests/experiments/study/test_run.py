@@ -10,7 +10,8 @@ from tests.experiments.tiny import OVERRIDES, finish, start
 
 NO_GRID = [o for o in OVERRIDES if not o.startswith("search.")]
 BROKEN = ("model.name=fragile", "model._target_=tests.experiments.tiny.FailsAtTwo")
-PLAN = "plan={stages: [{seed: [0, 1]}, {seed: [2]}], report: false}"
+# One worker: each is a process of seconds, and no test here is about two of them.
+PLAN = "plan={stages: [{seed: [0, 1]}, {seed: [2]}], workers: 1, report: false}"
 
 
 def test_a_sweep_of_hydra_runs_every_job_once_and_names_all_failures(tmp_path):
