@@ -1,6 +1,7 @@
 import pytest
 
 from experiments.report.figures import style
+from experiments.report.page.build import judge
 from experiments.report.paper import load_paper
 from experiments.report.rows import Rows
 from tests.experiments.report import fake
@@ -17,6 +18,16 @@ def rows():
 
     def make(found, study="reproduce"):
         return Rows(fake.frame(found), study)
+
+    return make
+
+
+@pytest.fixture
+def entries(rows, paper):
+    """The ledger of invented rows, by claim."""
+
+    def make(found):
+        return {entry.claim.id: entry for entry in judge(rows(found), paper)}
 
     return make
 

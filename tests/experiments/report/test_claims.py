@@ -1,14 +1,14 @@
+"""Verdicts by the rules that compare models, on made-up rows."""
+
 import dataclasses
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from experiments.report.claims.ledger import Evidence, Verdict, claims_table
 from experiments.report.claims.propositions import Checks
 from experiments.report.claims.statements import CLAIMS
-from experiments.report.figures.scaling import fit_power, steepest_fits
 from experiments.report.numbers import Numbers
 from experiments.report.page.build import judge
 from experiments.report.tables.loglik import LogLikelihoods, by_the_paper
@@ -20,14 +20,6 @@ HOLDS, PART, FAILS, UNTESTED = (
     Verdict.FAILS,
     Verdict.NOT_TESTED,
 )
-
-
-@pytest.fixture
-def entries(rows, paper):
-    def make(found):
-        return {entry.claim.id: entry for entry in judge(rows(found), paper)}
-
-    return make
 
 
 def test_claims_are_complete_and_distinct():
@@ -238,146 +230,11 @@ def test_the_smallest_model_follows_the_rows(entries, size, verdict):
     assert entries(rows)["bn-tree-smallest"].fspn.verdict is verdict
 
 
-def nodes_rows(exponent, experiment="nodes"):
-    return [
-        fake.row(
-            "fspn",
-            experiment=experiment,
-            label=f"n{n}",
-            n_nodes=float(n),
-            latency_single_ms=0.01 * n**exponent,
-        )
-        for n in (10, 30, 100, 1000)
-    ]
-
-
-@pytest.mark.parametrize(("exponent", "verdict"), [(1.0, HOLDS), (1.3, PART), (2.0, FAILS)])
-def test_near_linear_is_the_fitted_exponent(entries, rows, exponent, verdict):
-    found = nodes_rows(exponent)
-    assert entries(found)["prop-2"].fspn.verdict is verdict
-    (fit,) = steepest_fits(rows(found), "fspn")
-    assert fit.exponent == pytest.approx(exponent)
-
-
-def test_rows_of_the_threshold_study_serve_where_there_are_no_others(rows):
-    fit, *_ = steepest_fits(rows(fake.thresholds()), "fspn_paper")
-    assert fit.source == "experiment=thresholds"
-    assert fit.exponent == pytest.approx(0.9)
-
-
-def test_the_main_study_counts_where_it_is_steeper(entries):
-    flat, steep = nodes_rows(0.3), nodes_rows(2.0, experiment="reproduce")
-    found = entries([*flat, *steep])["prop-2"].fspn
-    assert found.verdict is FAILS
-    assert "experiment=nodes" in found.numbers
-    assert "experiment=reproduce" in found.numbers
-
-
-def sized_rows(milliseconds):
-    return [
-        fake.row(
-            "fspn_paper",
-            experiment="query_cost",
-            label=f"n{n}",
-            n_nodes=float(n),
-            latency_single_ms=milliseconds(n),
-        )
-        for n in (10, 30, 100, 300, 1_000, 2_000, 4_000, 8_000)
-    ]
-
-
-@pytest.mark.parametrize(("steep", "verdict"), [(1.0, HOLDS), (1.4, PART), (2.0, FAILS)])
-def test_large_models_are_judged_on_their_own(entries, rows, steep, verdict):
-    """Small models cost the same whatever their size: all together the exponent is below 1."""
-    found = sized_rows(lambda n: 0.01 * max(n / 1000, 1) ** steep)
-    every, large = steepest_fits(rows(found), "fspn_paper")
-    assert every.exponent < 1 < large.exponent + 1e-9
-    assert large.exponent == pytest.approx(steep)
-    finding = entries(found)["prop-2"].fspn_paper
-    assert (finding.verdict, finding.gaps) == (verdict, ())
-    assert "over 8 models, 10 to 8,000 nodes" in finding.numbers
-    assert "over 4 models of at least 1,000 nodes" in finding.numbers
-
-
-def test_all_models_count_where_they_are_steeper_than_the_large_ones(entries):
-    found = sized_rows(lambda n: 0.01 * min(n / 1000, 1) ** 3)
-    finding = entries(found)["prop-2"].fspn_paper
-    assert finding.verdict is FAILS
-    assert "exponent 0.00" in finding.numbers
-
-
-def test_large_models_without_an_exponent_are_a_gap(entries):
-    finding = entries(nodes_rows(1.0))["prop-2"].fspn
-    assert finding.words == "holds, as far as tested"
-    (gap,) = finding.gaps
-    assert gap.endswith("at least 1,000 nodes: 1 models in one study, too few or too alike")
-    small = [row for row in nodes_rows(1.0) if row.n_nodes < 1000]
-    small += [dataclasses.replace(small[-1], label="n", n_nodes=300.0, latency_single_ms=3.0)]
-    assert entries(small)["prop-2"].fspn.gaps[0].endswith("nodes: none")
-
-
-def test_models_that_ended_at_their_limit_are_a_gap(entries):
-    found = sized_rows(lambda n: 1e-3 * n)
-    found[-1] = dataclasses.replace(
-        found[-1], status="timeout", n_nodes=float("nan"), latency_single_ms=float("nan")
-    )
-    finding = entries(found)["prop-2"].fspn_paper
-    assert "1 models of experiment=query_cost ended at their time limit" in finding.gaps
-
-
-def test_node_counts_that_hardly_vary_are_not_fitted():
-    nodes = np.array([100.0, 110.0, 120.0, 130.0])
-    assert fit_power(nodes, nodes, "x") is None
-
-
-def proposition(model, **values):
-    return fake.row(
-        "fspn", experiment="propositions", label=f"asia/{model}", dataset="asia"
-    ).__class__(
-        **{
-            **dataclasses.asdict(fake.row("fspn", experiment="propositions")),
-            "label": f"asia/{model}",
-            "dataset": "asia",
-            "model": model,
-            **values,
-        }
-    )
-
-
-@pytest.mark.parametrize(
-    ("parameters", "kl", "verdict"), [(36.0, 0.0, HOLDS), (37.0, 0.0, FAILS), (30.0, 1e-3, FAILS)]
-)
-def test_proposition_1_follows_the_rows(entries, parameters, kl, verdict):
-    found = [
-        proposition("bn", n_parameters=36.0),
-        proposition("bn_as_fspn", n_parameters=parameters, kl_max=kl),
-    ]
-    assert entries(found)["prop-1"].fspn.verdict is verdict
-
-
-@pytest.mark.parametrize(("after", "verdict"), [(-3.0, HOLDS), (-2.9, FAILS)])
-def test_proposition_3_follows_the_rows(entries, after, verdict):
-    found = [proposition("fspn", test_ll=-3.0), proposition("fspn_em", test_ll=after)]
-    assert entries(found)["prop-3"].fspn.verdict is verdict
-
-
 def test_the_ledger_as_a_table(entries):
     table = claims_table(entries([]).values())
     assert len(table.rows) == len(CLAIMS)
     words = {row[4].text.removesuffix(", as far as tested") for row in table.rows}
     assert words <= {v.value for v in Verdict}
-
-
-def test_two_exponents_are_both_shown_and_the_weaker_verdict_counts(entries):
-    steep = [
-        dataclasses.replace(row, n_nodes=row.n_nodes, latency_single_ms=row.n_nodes**2)
-        for row in fake.thresholds()
-    ]
-    flat = [dataclasses.replace(row, model="fspn_paper") for row in nodes_rows(1.0)]
-    found = entries([*flat, *steep])["prop-2"].fspn_paper
-    assert found.verdict is FAILS
-    assert "exponent 1.00" in found.numbers
-    assert "exponent 2.00" in found.numbers
 
 
 def test_a_conjunction_needs_all_of_its_measures_in_the_same_pair(entries):
@@ -404,118 +261,12 @@ def test_latency_is_judged_in_one_engine_where_it_was_measured(entries):
     assert "own program" in found.numbers
 
 
-@pytest.mark.parametrize(("few", "verdict"), [(6, HOLDS), (4, PART), (1, FAILS), (0, FAILS)])
-def test_few_factorize_nodes_follow_the_rows(entries, few, verdict):
-    counts = (2.0,) * few + (9.0,) * (6 - few)
-    rows = [
-        fake.row("fspn", lev, n_factorize=f) for lev, f in zip(fake.LEVELS, counts, strict=True)
-    ]
-    assert entries(rows)["few-factorize"].fspn.verdict is verdict
-
-
-@pytest.mark.parametrize(("power", "verdict"), [(0.4, HOLDS), (0.9, FAILS)])
-def test_growth_of_f_and_l_follows_the_rows(entries, power, verdict):
-    rows = [
-        fake.row("fspn", lev, n_nodes=n, n_factorize=n**power, n_multi_leaves=n**power)
-        for lev, n in zip(fake.LEVELS, (10.0, 20.0, 40.0, 80.0, 160.0, 320.0), strict=True)
-    ]
-    assert entries(rows)["f-l-growth"].fspn.verdict is verdict
-
-
-def cost(model, dataset, experiment="costs", **values):
-    return dataclasses.replace(
-        fake.row("fspn", experiment=experiment),
-        model=model,
-        dataset=dataset,
-        label=f"{dataset}/{model}",
-        fingerprint=f"{dataset}-{model}",
-        **values,
-    )
-
-
-@pytest.mark.parametrize(("power", "quadratic", "constant"), [(2, HOLDS, FAILS), (0, FAILS, HOLDS)])
-def test_costs_in_the_domain_follow_the_rows(entries, power, quadratic, constant):
-    rows = [
-        cost(model, f"values_{n}", latency_single_ms=0.1 * n**power)
-        for model in ("leaf", "bn_tree", "spgm")
-        for n in (5, 10, 20, 40)
-    ]
-    found = entries(rows)
-    assert found["chow-liu-domain"].fspn.verdict is quadratic
-    assert found["spgm-domain"].fspn.verdict is quadratic
-    assert found["leaves-constant"].fspn.verdict is constant
-
-
-@pytest.mark.parametrize(("error", "verdict"), [(1e-15, HOLDS), (1e-3, FAILS)])
-def test_exact_statements_follow_the_rows(entries, error, verdict):
-    rows = [
-        cost("fspn_parts", "rdc_65", "propositions", kl_max=error, kl_mean=0.0),
-        cost("appendix_b", "figure_1", "propositions", kl_max=error),
-        cost("spn", "random_0", n_parameters=9.0, size_bytes=100.0),
-        cost("spn_as_fspn", "random_0", n_parameters=9.0, size_bytes=99.0, kl_max=error),
-    ]
-    found = entries(rows)
-    for claim in ("nothing-lost", "worked-example", "prop-1-spn"):
-        assert found[claim].fspn.verdict is verdict, claim
-
-
-def test_a_product_node_that_cuts_dependence_loses_in_part(entries):
-    row = cost("fspn_parts", "rdc_65", "propositions", kl_max=0.0, kl_mean=0.2)
-    found = entries([row])["nothing-lost"].fspn
-    assert found.verdict is PART
-    assert "0.2 nats" in found.numbers
-
-
-def test_an_spn_that_grows_when_converted_is_no_subset(entries):
-    rows = [
-        cost("spn", "random_0", n_parameters=9.0, size_bytes=100.0),
-        cost("spn_as_fspn", "random_0", n_parameters=9.0, size_bytes=101.0, kl_max=0.0),
-    ]
-    assert entries(rows)["prop-1-spn"].fspn.verdict is FAILS
-
-
-def test_mspn_against_learnspn_follows_the_rows(entries):
-    rows = [
-        cost(model, f"d{k}", test_ll=-10.0 + gain)
-        for k in range(3)
-        for model, gain in (("mspn", (1, 1, -1)[k]), ("spn_tree", 0))
-    ]
-    found = entries(rows)["mspn-learnspn"].fspn
-    assert found.verdict is PART
-    assert "ahead on 2 of 3" in found.numbers
-
-
 def test_the_drop_at_the_end_follows_the_rows(entries):
     before = fake.row("fspn", "83", kl_mean=2.0, latency_single_ms=2.0, size_bytes=10.0)
     after = fake.row("fspn", "95", kl_mean=1.0, latency_single_ms=1.0, size_bytes=20.0)
     assert entries([before, after])["drop-at-95"].fspn.verdict is PART
     slower = dataclasses.replace(after, latency_single_ms=3.0)
     assert entries([before, slower])["drop-at-95"].fspn.verdict is FAILS
-
-
-def test_the_growth_of_large_models_is_not_hidden_by_the_fixed_cost_of_a_call(entries):
-    """Quadratic above a floor that all small models share: flat over all, steep from 1,000 up."""
-    nodes = np.geomspace(10, 20_000, 120)
-    rows = [
-        fake.row(
-            "fspn",
-            experiment="nodes",
-            label=f"n{k}",
-            n_nodes=float(n),
-            latency_single_ms=0.01 + 1e-9 * n**2,
-        )
-        for k, n in enumerate(nodes)
-    ]
-    found = entries(rows)["prop-2"].fspn
-    assert found.verdict is not HOLDS
-    assert "of at least 1,000 nodes" in found.numbers
-
-
-def test_models_that_were_too_slow_to_be_timed_are_named(entries):
-    rows = [dataclasses.replace(row, model="fspn_paper") for row in nodes_rows(1.0)]
-    late = fake.row("fspn_paper", experiment="query_cost", label="late", status="timeout")
-    found = entries([*rows, late])["prop-2"].fspn_paper
-    assert found.words == "holds, as far as tested"
 
 
 def test_slightly_better_or_worse_is_by_little(paper):
