@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,24 +29,35 @@ def with_settings(config: JobConfig, dataset: Dataset) -> JobConfig:
 
 
 def _frozen(config: JobConfig) -> JobConfig:
-    """The setting that was chosen on the validation rows of the first draw, and no search."""
-    rows = collect(config.results_dir)
+    """The setting that was chosen on the validation rows of the first draw, and no search.
+
+    Rows that were run here count first, then the committed ones (`reference/rows.csv`).
+    """
     name, model = config.dataset["name"], config.model.name
-    same = (
-        (rows["model"] == model)
-        & (rows["dataset"] == name)
-        & (rows["seed"] == FIRST_DRAW)
-        & (rows["status"] == "ok")
-        & ~rows["label"].str.contains("fit_seed=")
-    )
-    for study in config.search.frozen:
-        found = rows[same & (rows["experiment"] == study)]
-        if len(found):
-            return _at(config, {k: [v] for k, v in _chosen(config, found).items()}, {})
+    for rows in (collect(config.results_dir), _committed(Path(config.results_dir))):
+        same = (
+            (rows["model"] == model)
+            & (rows["dataset"] == name)
+            & (rows["seed"] == FIRST_DRAW)
+            & (rows["status"] == "ok")
+            & ~rows["label"].str.contains("fit_seed=")
+        )
+        for study in config.search.frozen:
+            found = rows[same & (rows["experiment"] == study)]
+            if len(found):
+                return _at(config, {k: [v] for k, v in _chosen(config, found).items()}, {})
     raise ConfigError(
         f"search.frozen is {list(config.search.frozen)} but {model} has no result of these studies "
         f"on {name}, seed {FIRST_DRAW}: run experiment={config.search.frozen[0]} first"
     )
+
+
+def _committed(results_dir: Path) -> pd.DataFrame:
+    """The rows that came with the project; none in a results folder without them."""
+    path = results_dir / "reference" / "rows.csv"
+    if not path.is_file():
+        return collect(results_dir).iloc[:0]
+    return pd.read_csv(path, dtype={"label": str, "params": str, "started_at": str})
 
 
 def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:

@@ -6,7 +6,7 @@ import pytest
 
 from baselines.base import ModelTooLarge
 from experiments.records.locks import Machine, is_held
-from experiments.records.rows import DiskFullError, Store, collect
+from experiments.records.rows import DiskFullError, Store, as_frame, collect
 from experiments.study import job as job_module
 from experiments.study.config import ConfigError, ModelConfig, SearchConfig
 from experiments.study.job import run_job
@@ -100,6 +100,16 @@ def test_further_draws_and_fits_take_the_setting_of_the_first_draw(config):
     elsewhere = replace(frozen, search=replace(frozen.search, frozen=("reproduce",)), seed=2)
     with pytest.raises(ConfigError, match="run experiment=reproduce first"):
         run_job(elsewhere)
+
+
+def test_committed_rows_stand_in_for_a_study_that_was_not_run_here(config, tmp_path):
+    first = run_job(config).row
+    elsewhere = tmp_path / "fresh clone"
+    (elsewhere / "reference").mkdir(parents=True)
+    as_frame([first]).to_csv(elsewhere / "reference" / "rows.csv", index=False)
+    frozen = replace(config, study="draws", search=replace(config.search, frozen=("single",)))
+    row = run_job(replace(frozen, results_dir=elsewhere, seed=1)).row
+    assert json.loads(row.params) == json.loads(first.params)
 
 
 def test_a_model_that_can_be_saved_is_kept_with_its_study(config):

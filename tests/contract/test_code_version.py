@@ -1,0 +1,91 @@
+"""A code version covers every module of this project that runs while a model learns and answers."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.records import fingerprint as fp
+from fspn import FSPN
+from tests.contract.cases import DOMAINS, Case, fitted
+
+PACKAGES = tuple(f"{package}." for package in fp.PACKAGES)
+# Asked by every fit, the recipe's too, which goes on the same way whatever the answer is.
+ONLY_ASKED = {"fspn.learn.binary.fit": {"is_binary", "<genexpr>"}}
+RECIPES: list[dict[str, Any]] = [
+    {},
+    {"multi_leaf": "tree"},
+    {"multi_leaf": "mixture"},
+    {"split": "kmeans_grid"},
+    {"oracle": "corrected"},
+    {"tau_low": 0.05, "tau_high": 0.5},
+    {"tau_low": 0.6, "tau_high": 1.1},
+]
+
+
+class Calls:
+    """The functions of this project that were called, by module."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, set[str]] = defaultdict(set)
+
+    def __enter__(self) -> Calls:
+        sys.setprofile(self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def _note(self, frame: FrameType, event: str, _: Any) -> None:
+        name = frame.f_globals.get("__name__", "")
+        if event == "call" and name.startswith(PACKAGES) and frame.f_code.co_name != "<module>":
+            self.seen[name].add(frame.f_code.co_name)
+
+    def outside(self, target: str) -> dict[str, set[str]]:
+        """What ran and is not covered by the code version of a model."""
+        roots = frozenset({target.rpartition(".")[0], *fp.MEASURES})
+        covered = fp._closure(roots, fp.unused_imports(target)) | fp.BYSTANDERS
+        own = {"baselines.registry"}
+        return {
+            module: names - ONLY_ASKED.get(module, set())
+            for module, names in self.seen.items()
+            if module not in covered | own and names - ONLY_ASKED.get(module, set())
+        }
+
+
+def test_what_runs_is_covered(case: Case) -> None:
+    with Calls() as calls:
+        model = fitted(case)
+        states = pd.DataFrame({name: values[:2] for name, values in DOMAINS.items()}, index=[0, 1])
+        model.score_samples(states)
+        if model.engine != "pomegranate":
+            model.conditional([{"a": 0}], [{"b": 0}])
+    assert not calls.outside(case.settings["_target_"])
+
+
+@pytest.mark.parametrize("settings", RECIPES, ids=str)
+@pytest.mark.parametrize("values", [2, 4])
+def test_what_the_recipe_runs_is_covered(settings: dict[str, Any], values: int) -> None:
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, values, 800)
+    noise = rng.integers(0, values, (800, 5)) * (rng.random((800, 5)) < 0.4)
+    table = pd.DataFrame((kind[:, None] + noise) % values, columns=list("abcde"))
+    with Calls() as calls:
+        FSPN(preset="paper", min_rows=50, **settings).fit(table)
+    assert not calls.outside("baselines.ours.fspn_model.FSPNPaper")
+
+
+def test_the_learner_does_not_count_for_models_that_it_does_not_learn() -> None:
+    roots = frozenset({"baselines.bayes_net.bn_dag", *fp.MEASURES})
+    covered = fp._closure(roots, fp.unused_imports("baselines.bayes_net.bn_dag.BNDag"))
+    assert "fspn.engine.engine" in covered
+    assert not any(module.startswith("fspn.learn.mixture") for module in covered)
+    assert "fspn.learn.mixture.fit" in fp._closure(
+        frozenset({"baselines.ours.fspn_model", *fp.MEASURES})
+    )
