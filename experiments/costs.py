@@ -148,7 +148,7 @@ def main() -> None:
         store.write(
             replace(
                 row,
-                code_version=code_version(TARGETS.get(row.model, TARGET)),
+                code_version=code_version(TARGETS.get(row.model, TARGET), row.family),
                 commit=commit(),
                 machine=machine_name(),
                 python=platform.python_version(),

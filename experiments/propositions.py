@@ -47,6 +47,7 @@ FURTHER = ("rdc_21", "rdc_37", "rdc_65")
 FAMILIES = {"rdc": "sparse", "smooth": "smooth", "random": "network", "figure": "network"}
 LEARNERS: Mapping[str, Mapping[str, Any]] = {"fspn": {}, "fspn_paper": {"preset": "paper"}}
 TARGET = "baselines.ours.fspn_model.FSPNModel"
+TARGETS = {"fspn_paper": "baselines.ours.fspn_model.FSPNPaper"}
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ def main() -> None:
     for row in measure(options.rows, options.networks, options.cache):
         row = replace(
             row,
-            code_version=code_version(TARGET),
+            code_version=code_version(TARGETS.get(row.model, TARGET), row.family),
             commit=commit(),
             machine=machine_name(),
             python=platform.python_version(),

@@ -30,7 +30,8 @@ BYSTANDERS = frozenset(
 
 # Imports that a model's results cannot depend on, though its modules are reached by them: a model
 # that is converted to an FSPN is asked by the estimator and never learned by it, and the paper's
-# recipe never enters the default learner but to ask whether it is meant.
+# recipe never enters the default learner but to ask whether it is meant. Nor does a tree SPN, whose
+# thresholds rule it out, and tables of more than two values never enter the learner of two.
 # tests/contract/test_code_version.py watches the calls.
 LEARNED_BY_FSPN = (
     "baselines.ours",
@@ -38,18 +39,18 @@ LEARNED_BY_FSPN = (
     "baselines.estimators.on_cells",
     "experiments",
 )
-RECIPE = "FSPNPaper"
-NOT_CONVERTED = frozenset({("fspn.estimator", "fspn.learn")})
-NOT_THE_RECIPE = frozenset(
-    (entry, learner)
-    for entry in ("fspn.learn.fit", "fspn.learn.settings")
-    for learner in (
-        "fspn.learn.binary",
-        "fspn.learn.mixture",
-        "fspn.learn.keep_marginals",
-        "fspn.learn.missing_patterns",
-    )
-)
+RECIPE, TREE_SPN = "FSPNPaper", "SPNTree"
+MANY_VALUED = frozenset({"sparse", "smooth", "hidden", "dense"})
+"""The families of datasets that have columns of more than two values by construction."""
+Imports = frozenset[tuple[str, str]]
+ENTRIES = ("fspn.learn.fit", "fspn.learn.settings")
+NOT_CONVERTED: Imports = frozenset({("fspn.estimator", "fspn.learn")})
+NOT_BINARY: Imports = frozenset((entry, "fspn.learn.binary") for entry in ENTRIES)
+NOT_BY_SCORE = NOT_BINARY | {(entry, "fspn.learn.mixture") for entry in ENTRIES}
+NOT_THE_RECIPE = NOT_BY_SCORE | {
+    ("fspn.learn.fit", "fspn.learn.keep_marginals"),
+    ("fspn.learn.fit", "fspn.learn.missing_patterns"),
+}
 
 
 def fingerprint(settings: Mapping[str, Any], data: str, code: str) -> str:
@@ -58,7 +59,7 @@ def fingerprint(settings: Mapping[str, Any], data: str, code: str) -> str:
     return _digest(text)
 
 
-def code_version(target: str) -> str:
+def code_version(target: str, family: str = "") -> str:
     """Digest of the code behind a model's results.
 
     It covers every module of this project that the model's class or the measures import,
@@ -68,22 +69,28 @@ def code_version(target: str) -> str:
 
     Arguments:
         target: dotted path of the model class, e.g. `baselines.independent.Independent`.
+        family: the family of the dataset that the model is learned from.
     """
     roots = frozenset({target.rpartition(".")[0], *MEASURES})
-    modules = _closure(roots, unused_imports(target))
+    modules = _closure(roots, unused_imports(target, family))
     return _digest("".join(f"{name}:{_source_digest(name)};" for name in sorted(modules)))
 
 
-def unused_imports(target: str) -> frozenset[tuple[str, str]]:
+def unused_imports(target: str, family: str = "") -> Imports:
     """Pairs (module, package that it imports) through which nothing reaches a model's results.
 
     Arguments:
         target: dotted path of the model class.
+        family: the family of the dataset.
     """
+    name = target.rpartition(".")[2]
     if not target.startswith(LEARNED_BY_FSPN):
         return NOT_CONVERTED
-    recipe = target.rpartition(".")[2].startswith(RECIPE)
-    return NOT_THE_RECIPE if recipe else frozenset()
+    if name.startswith(RECIPE):
+        return NOT_THE_RECIPE
+    if name == TREE_SPN:
+        return NOT_BY_SCORE
+    return NOT_BINARY if family in MANY_VALUED else frozenset()
 
 
 def data_digest(dataset: Dataset) -> str:
@@ -122,9 +129,7 @@ def commit() -> str:
 
 
 @cache
-def _closure(
-    roots: frozenset[str], unused: frozenset[tuple[str, str]] = frozenset()
-) -> frozenset[str]:
+def _closure(roots: frozenset[str], unused: Imports = frozenset()) -> frozenset[str]:
     seen: set[str] = set()
     todo = sorted(roots)
     while todo:

@@ -80,7 +80,9 @@ def load_rows(results_dir: Path, file: Path | None = None, study: str | None = N
     table = table.drop_duplicates(["experiment", "label"], keep="last")
     table["other_code"] = [
         _is_other(*row)
-        for row in table[["experiment", "model", "code_version"]].itertuples(index=False, name=None)
+        for row in table[["experiment", "model", "family", "code_version"]].itertuples(
+            index=False, name=None
+        )
     ]
     table = with_nodes(table)
     table = table.sort_values(["experiment", "dataset", "model", "seed"], kind="stable")
@@ -204,14 +206,14 @@ def _covers(table: pd.DataFrame, study: str, other: str) -> bool:
     return bool(found) and needed <= found
 
 
-def _is_other(experiment: str, model: str, version: str) -> bool:
+def _is_other(experiment: str, model: str, family: str, version: str) -> bool:
     """Whether a row was measured by code that differs from what is here now."""
-    now = _current_version(experiment, model)
+    now = _current_version(experiment, model, family)
     return bool(now) and version != now
 
 
 @cache
-def _current_version(experiment: str, model: str) -> str:
+def _current_version(experiment: str, model: str, family: str) -> str:
     """The version of a model's code; a study's own models are in a folder of its name.
 
     Checks have rows of models that no settings describe: they are of FSPN's code.
@@ -219,5 +221,6 @@ def _current_version(experiment: str, model: str) -> str:
     for folder in (conf_dir() / "model" / experiment, conf_dir() / "model"):
         path = folder / f"{model}.yaml"
         if path.is_file():
-            return code_version(yaml.safe_load(path.read_text(encoding="utf-8"))["_target_"])
-    return _current_version("", "fspn") if experiment in CHECKS else ""
+            target = yaml.safe_load(path.read_text(encoding="utf-8"))["_target_"]
+            return code_version(target, family)
+    return _current_version("", "fspn", family) if experiment in CHECKS else ""

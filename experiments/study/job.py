@@ -310,7 +310,7 @@ def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> Resu
 
 
 def _blank_row(config: JobConfig, dataset: Dataset) -> ResultRow:
-    code = code_version(config.model.target)
+    code = code_version(config.model.target, dataset.family)
     return ResultRow(
         fingerprint=fingerprint(config.what_matters(), data_digest(dataset), code),
         experiment=config.study,

@@ -71,7 +71,8 @@ def job_key(config: JobConfig) -> str:
     """A name for a job that is known before its data are: settings, files, code."""
     files = {k: _stamp(v) for k, v in config.dataset.items() if isinstance(v, str)}
     what: Mapping[str, Any] = config.what_matters() | {"dataset": config.dataset, "files": files}
-    return fingerprint(what, data_code(), code_version(config.model.target))
+    code = code_version(config.model.target, str(config.dataset.get("family", "")))
+    return fingerprint(what, data_code(), code)
 
 
 def _stamp(name: str) -> list[int]:

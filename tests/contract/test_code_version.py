@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from baselines.ours.spn_tree import SPNTree
 from experiments.records import fingerprint as fp
 from fspn import FSPN
 from tests.contract.cases import DOMAINS, Case, fitted
@@ -47,10 +48,10 @@ class Calls:
         if event == "call" and name.startswith(PACKAGES) and frame.f_code.co_name != "<module>":
             self.seen[name].add(frame.f_code.co_name)
 
-    def outside(self, target: str) -> dict[str, set[str]]:
+    def outside(self, target: str, family: str = "") -> dict[str, set[str]]:
         """What ran and is not covered by the code version of a model."""
         roots = frozenset({target.rpartition(".")[0], *fp.MEASURES})
-        covered = fp._closure(roots, fp.unused_imports(target)) | fp.BYSTANDERS
+        covered = fp._closure(roots, fp.unused_imports(target, family)) | fp.BYSTANDERS
         own = {"baselines.registry"}
         return {
             module: names - ONLY_ASKED.get(module, set())
@@ -66,19 +67,40 @@ def test_what_runs_is_covered(case: Case) -> None:
         model.score_samples(states)
         if model.engine != "pomegranate":
             model.conditional([{"a": 0}], [{"b": 0}])
-    assert not calls.outside(case.settings["_target_"])
+    assert not calls.outside(
+        case.settings["_target_"], "sparse"
+    )  # c and d have more than two values
+
+
+def noisy_copies(values: int) -> pd.DataFrame:
+    """800 rows of five noisy copies of a column."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, values, 800)
+    noise = rng.integers(0, values, (800, 5)) * (rng.random((800, 5)) < 0.4)
+    return pd.DataFrame((kind[:, None] + noise) % values, columns=list("abcde"))
 
 
 @pytest.mark.parametrize("settings", RECIPES, ids=str)
 @pytest.mark.parametrize("values", [2, 4])
 def test_what_the_recipe_runs_is_covered(settings: dict[str, Any], values: int) -> None:
-    rng = np.random.default_rng(0)
-    kind = rng.integers(0, values, 800)
-    noise = rng.integers(0, values, (800, 5)) * (rng.random((800, 5)) < 0.4)
-    table = pd.DataFrame((kind[:, None] + noise) % values, columns=list("abcde"))
     with Calls() as calls:
-        FSPN(preset="paper", min_rows=50, **settings).fit(table)
+        FSPN(preset="paper", min_rows=50, **settings).fit(noisy_copies(values))
     assert not calls.outside("baselines.ours.fspn_model.FSPNPaper")
+
+
+def test_what_a_tree_spn_runs_on_two_values_is_covered() -> None:
+    table = noisy_copies(2)
+    with Calls() as calls:
+        SPNTree(min_rows=50).fit(table, {name: np.arange(2) for name in table}, seed=0)
+    assert not calls.outside("baselines.ours.spn_tree.SPNTree")
+
+
+def test_the_learner_of_two_values_counts_where_there_are_two_values() -> None:
+    target = "baselines.ours.fspn_model.FSPNModel"
+    assert fp.code_version(target, "debd") != fp.code_version(target, "sparse")
+    with Calls() as calls:
+        FSPN().fit(noisy_copies(2))
+    assert "fspn.learn.binary.mixture" in calls.outside(target, "sparse")
 
 
 def test_the_learner_does_not_count_for_models_that_it_does_not_learn() -> None:

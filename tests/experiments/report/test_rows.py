@@ -41,7 +41,7 @@ def test_a_row_of_other_code_is_marked(tmp_path):
 
 
 def test_models_of_a_study_of_its_own_are_compared_with_their_own_code(tmp_path):
-    now = code_version("baselines.estimators.fspn_estimator.FSPNEstimator")
+    now = code_version("baselines.estimators.fspn_estimator.FSPNEstimator", "sparse")
     put(tmp_path, [fake.row("fspn", "07", experiment="tables", code_version=now)])
     put(tmp_path, [fake.row("fspn", "07", experiment="reproduce", code_version=now)])
     marks = load_rows(tmp_path).table.set_index("experiment")["other_code"]
@@ -107,7 +107,7 @@ def test_a_family_is_taken_from_its_own_study_if_the_main_one_lacks_it(rows):
 
 def test_rows_of_checks_are_marked_too(tmp_path):
     """Their models have no settings of their own: they are of FSPN's code."""
-    now = code_version("baselines.ours.fspn_model.FSPNModel")
+    now = code_version("baselines.ours.fspn_model.FSPNModel", "sparse")
     for dataset, version in (("new", now), ("old", "older")):
         row = fake.row(experiment="propositions", label=dataset, code_version=version)
         row = dataclasses.replace(row, dataset=dataset, model="bn_as_fspn")
