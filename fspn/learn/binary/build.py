@@ -45,10 +45,15 @@ def _chain(network: BinaryNetwork, rows: BinaryRows, scope: Sequence[int]) -> No
 
 
 def _cpt(family: Family, v: int, rows: BinaryRows) -> BackoffTable:
-    """One level of counts per parent."""
+    """One level of counts per parent.
+
+    Smoothing by s rows towards (1 - e) b + e / 2 is smoothing by (1 - e) s rows towards b, with
+    e s / 2 more rows of each value.
+    """
     place = np.zeros(len(rows.cells), dtype=np.int64)
     levels = []
-    for width, (parent, strength) in enumerate(zip(family.parents, family.strengths, strict=True)):
+    by_level = zip(family.parents, family.strengths, family.even, strict=True)
+    for width, (parent, strength, even) in enumerate(by_level):
         place = 2 * place + rows.columns[parent]
         counts: np.ndarray = np.bincount(
             2 * place + rows.columns[v], weights=rows.weights, minlength=2 ** (width + 2)
@@ -56,6 +61,8 @@ def _cpt(family: Family, v: int, rows: BinaryRows) -> BackoffTable:
         if width == 0 and family.anchor is not None:
             counts = counts + strength * np.concatenate([_row(one) for one in family.anchor])
             strength = NOTHING
+        if even > 0:
+            counts, strength = counts + even * strength / 2, (1 - even) * strength
         cells = np.flatnonzero(counts > NOTHING)
         sizes = (2,) * (width + 1)
         level = CountLevel.from_cells(

@@ -8,6 +8,9 @@ table below, so its evidence is that of a beta-binomial:
 
 The strength :math:`\alpha` of every level maximises the evidence, and a parent must gain more than
 a fixed price. Counts may be fractions of rows.
+
+Where ones are rare, b is close to 0, and few rows of a strong dependence cannot lift the estimate
+far enough; so a level may be smoothed towards :math:`(1 - \epsilon) b + \epsilon / 2` as well.
 """
 
 from __future__ import annotations
@@ -17,8 +20,12 @@ from math import log
 import numpy as np
 from numba import njit
 
-STRENGTHS = (1.0, 8.0, 64.0)
+STRENGTHS = (0.1, 1.0, 8.0, 64.0)
+EVEN_SHARES = (0.0, 0.1)
+"""How much of what a level is smoothed towards may be an even chance."""
 NOTHING = 1e-9
+NEVER = 1e-12
+"""The smallest probability of either value: the evidence of a certain row has no finite limit."""
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -85,6 +92,25 @@ def _gain(
 
 
 @njit(cache=True, nogil=True)
+def _best_smoothing(
+    counts: np.ndarray,
+    inside: np.ndarray,
+    below: np.ndarray,
+    prior: np.ndarray,
+    strengths: np.ndarray,
+) -> tuple[float, float, float]:
+    """The largest gain of a parent, with the strength and the even share that have it."""
+    best, best_strength, best_share = -np.inf, strengths[0], 0.0
+    for share in EVEN_SHARES:
+        towards = (1 - share) * prior + share / 2
+        for strength in strengths:
+            gain = _gain(counts, inside, below, towards, strength)
+            if gain > best:
+                best, best_strength, best_share = gain, strength, share
+    return best, best_strength, best_share
+
+
+@njit(cache=True, nogil=True)
 def _count(
     child: np.ndarray, weights: np.ndarray, place: np.ndarray, rows: np.ndarray, counts: np.ndarray
 ) -> None:
@@ -109,6 +135,7 @@ def choose_parents(
     prices: tuple[float, float, float],
     parents: np.ndarray,
     chosen: np.ndarray,
+    even: np.ndarray,
 ) -> tuple[int, float, bool, np.ndarray]:
     """Add the parent of the largest gain, while the gain exceeds its price.
 
@@ -125,6 +152,7 @@ def choose_parents(
         prices: What a first parent, one with an anchor, and a further one must gain.
         parents: Filled with the parents.
         chosen: Filled with the strengths of their levels.
+        even: Filled with the share of an even chance in what each level is smoothed towards.
 
     Returns the number of parents, the evidence they bring less their price, whether the first level
     is smoothed towards its anchor, and the probability of a one for every configuration of the
@@ -141,30 +169,30 @@ def choose_parents(
         inside, prior_rows = np.empty_like(counts), np.empty_like(counts)
         prior_rows[0], prior_rows[1] = below, below
         best, winner, winner_strength, winner_prior = 0.0, -1, 0.0, prior_rows
-        by_anchor = False
+        by_anchor, winner_even = False, 0.0
         for j in range(len(candidates)):
             if used[j]:
                 continue
             own = rows[start[candidates[j]] : start[candidates[j] + 1]]
             _count(child, weights, place, own, inside)
-            for strength in strengths:
-                gain = _gain(counts, inside, below, prior_rows, strength) - price
-                if gain > best:
-                    best, winner, winner_strength, winner_prior = gain, j, strength, prior_rows
-                    by_anchor = False
-                if width == 0 and len(anchors) > 0:
-                    anchor = anchors[candidates[j]].copy().reshape(2, 1)
+            gain, strength, share = _best_smoothing(counts, inside, below, prior_rows, strengths)
+            if gain - price > best:
+                best, winner, winner_strength, winner_even = gain - price, j, strength, share
+                winner_prior, by_anchor = (1 - share) * prior_rows + share / 2, False
+            if width == 0 and len(anchors) > 0:
+                anchor = anchors[candidates[j]].copy().reshape(2, 1)
+                for strength in strengths:
                     gain = _gain(counts, inside, below, anchor, strength) - prices[1]
                     if gain > best:
                         best, winner, winner_strength, winner_prior = gain, j, strength, anchor
-                        by_anchor = True
+                        by_anchor, winner_even = True, 0.0
         if winner < 0:
             break
         used[winner] = True
         if width == 0:
             anchored = by_anchor
         parent = candidates[winner]
-        parents[width], chosen[width] = parent, winner_strength
+        parents[width], chosen[width], even[width] = parent, winner_strength, winner_even
         place *= 2
         for row in rows[start[parent] : start[parent + 1]]:
             place[row] += 1
@@ -172,9 +200,8 @@ def choose_parents(
         _count(child, weights, place, everything, counts)
         below = winner_prior.T.copy().ravel()
         for i in range(len(below)):
-            below[i] = (counts[1, i] + winner_strength * below[i]) / (
-                counts[0, i] + winner_strength
-            )
+            ones = counts[1, i] + winner_strength * below[i]
+            below[i] = min(max(ones / (counts[0, i] + winner_strength), NEVER), 1 - NEVER)
         found += best
         width += 1
     return width, found, anchored, below

@@ -16,13 +16,15 @@ from fspn.learn.binary.evidence import STRENGTHS, choose_parents
 from fspn.learn.binary.rows import CERTAIN, BinaryRows
 
 BASE_STRENGTH = 10.0
-PRICE = 3.0
-"""The evidence, in nats, that a further parent must bring."""
+PRICE_OF_ALL, PRICE_OF_PART = 1.0, 2.0
+"""The evidence, in nats, that a further parent must bring: of all rows, of a part of them."""
 ANCHORED_PRICE = 6.0
 """The evidence asked of a first parent whose rows are known from the rest of the table."""
 PAIR_STRENGTH = 10.0
 """Rows of the whole table that are added to a part's when its columns are compared."""
-CLIQUES_TRIED = 3
+CLIQUES_TRIED = 5
+BEST_MEMBER = 5.0
+"""How much more the best member of a clique counts than the others when cliques are compared."""
 NO_ANCHORS = np.empty((0, 2))
 
 
@@ -48,6 +50,7 @@ class Family:
     Arguments:
         parents: In the order in which they were found.
         strengths: The strength of the smoothing of each level.
+        even: The share of an even chance in what each level is smoothed towards.
         base: The probability of a one without parents.
         anchor: The probabilities that the two rows of the first level are smoothed towards; None =
             the base.
@@ -56,6 +59,7 @@ class Family:
 
     parents: tuple[int, ...]
     strengths: tuple[float, ...]
+    even: tuple[float, ...]
     base: float
     anchor: tuple[float, float] | None
     ones: np.ndarray
@@ -82,9 +86,10 @@ def learn_structure(rows: BinaryRows, table: BinaryRows, limits: Limits) -> Bina
     bases = np.clip(bases, CERTAIN, 1 - CERTAIN)
     cliques = _Cliques(rows.n_columns, limits.width)
     families: dict[int, Family] = {}
+    price = PRICE_OF_ALL if table is rows else PRICE_OF_PART
     order = _prim_order(information)
     for v in order:
-        worth = np.maximum(information[v] - PRICE, 0.0)
+        worth = np.maximum(information[v] - price, 0.0)
         options = cliques.promising(worth)
         anchors = NO_ANCHORS if table is rows else table.without(rows, v)
         found = [
@@ -127,8 +132,9 @@ class _Cliques:
         """The cliques whose members have most mutual information with a variable."""
         if not self._members:
             return [np.zeros(0, dtype=np.int64)]
-        sums = self._matrix[: len(self._members)] @ worth.astype(np.float32)
-        best = np.argsort(-sums, kind="stable")[:CLIQUES_TRIED]
+        each = self._matrix[: len(self._members)] * worth.astype(np.float32)
+        total = each.sum(axis=1) + BEST_MEMBER * each.max(axis=1)
+        best = np.argsort(-total, kind="stable")[:CLIQUES_TRIED]
         return [self._members[i] for i in best]
 
     def add(self, v: int, parents: tuple[int, ...], clique: np.ndarray) -> None:
@@ -149,17 +155,21 @@ def _family(
 ) -> tuple[Family, float]:
     """The best parents among the candidates, and the evidence that they gain.
 
-    A first parent is picked among all columns, a further one among the few of its clique, so the
-    first one costs the logarithm of their number.
+    A first parent is picked among all columns, a further one among the few of its clique. Under a
+    sum node there are few rows, and the best of many columns is easily the best by chance, so there
+    the first one costs the logarithm of their number.
     """
     start, ones = rows.ones
     most = min(limits.max_parents, limits.width - 1)
-    parents, strengths = np.empty(most, dtype=np.int64), np.empty(most)
-    prices = (1.0 + float(np.log(rows.n_columns)), ANCHORED_PRICE, PRICE)
+    parents, (strengths, even) = np.empty(most, dtype=np.int64), np.empty((2, most))
+    prices = (PRICE_OF_ALL, ANCHORED_PRICE, PRICE_OF_ALL)
+    if len(anchors):
+        prices = (1.0 + float(np.log(rows.n_columns)), ANCHORED_PRICE, PRICE_OF_PART)
     width, gain, anchored, table = choose_parents(
         rows.columns[v], rows.weights, candidates, start, ones, base, anchors,
-        np.array(limits.strengths), prices, parents, strengths,
+        np.array(limits.strengths), prices, parents, strengths, even,
     )  # fmt: skip
     chosen = tuple(parents[:width].tolist())
     anchor = (float(anchors[chosen[0], 0]), float(anchors[chosen[0], 1])) if anchored else None
-    return Family(chosen, tuple(strengths[:width].tolist()), base, anchor, table), float(gain)
+    levels = (tuple(strengths[:width].tolist()), tuple(even[:width].tolist()))
+    return Family(chosen, *levels, base, anchor, table), float(gain)

@@ -12,8 +12,8 @@ from sklearn.metrics import mutual_info_score
 
 from fspn import FSPN
 from fspn.learn.binary.build import mixture_node
-from fspn.learn.binary.evidence import STRENGTHS, _log_gamma, _row_evidence, choose_parents
-from fspn.learn.binary.mixture import learn_mixture, log_likelihood
+from fspn.learn.binary.evidence import NEVER, STRENGTHS, _log_gamma, _row_evidence, choose_parents
+from fspn.learn.binary.mixture import _overlapping, learn_mixture, log_likelihood
 from fspn.learn.binary.rows import BinaryRows
 from fspn.learn.binary.structure import BinaryNetwork, Family, Limits, learn_structure
 from fspn.model.graph import elimination_order
@@ -91,11 +91,11 @@ def chosen(
     rows = BinaryRows.distinct(cells)
     start, ones = rows.ones
     others = np.array([v for v in range(cells.shape[1]) if v != child])
-    parents, strengths = np.empty(4, dtype=np.int64), np.empty(4)
+    parents, (strengths, even) = np.empty(4, dtype=np.int64), np.empty((2, 4))
     width, _, anchored, table = choose_parents(
         rows.columns[child], rows.weights, others, start, ones, rows.means[child],
         np.empty((0, 2)) if anchors is None else anchors,
-        np.array(STRENGTHS), (3.0, 3.0, 3.0), parents, strengths,
+        np.array(STRENGTHS), (3.0, 3.0, 3.0), parents, strengths, even,
     )  # fmt: skip
     assert len(table) == 2**width
     return parents[:width].tolist(), anchored, table
@@ -124,18 +124,43 @@ def test_few_rows_are_smoothed_towards_the_rest_of_the_table() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_what_rounds_to_certain_is_scored_without_a_warning() -> None:
-    """Each level leaves less to the unseen value, until its probability rounds to 0."""
+    """Each level leaves less to the unseen value, until its probability would round to 0."""
     cells = np.random.default_rng(2).integers(0, 2, size=(200_000, 5)).astype(np.uint8)
     cells[:, 4] = cells[:, :4].any(axis=1)
     parents, _, table = chosen(cells, 4)
     assert sorted(parents) == [0, 1, 2, 3]
-    assert table.max() == 1.0
-    root = Family((), (), 0.5, None, np.array([0.5]))
-    child = Family(tuple(parents), (1.0,) * 4, 0.5, None, table)
+    assert 1 - NEVER <= table.max() < 1.0
+    root = Family((), (), (), 0.5, None, np.array([0.5]))
+    child = Family(tuple(parents), (1.0,) * 4, (0.0,) * 4, 0.5, None, table)
     network = BinaryNetwork(tuple(range(5)), (*[root] * 4, child))
     seen, unseen = log_likelihood(network, np.array([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]], np.uint8))
     assert seen == pytest.approx(4 * np.log(0.5))
     assert -60 < unseen < -30
+
+
+def test_a_rare_pair_is_smoothed_towards_an_even_chance() -> None:
+    """Six ones of 5,000 that a parent tells: towards a mean of 0.001 they would count for less."""
+    cells = np.zeros((5_000, 2), dtype=np.uint8)
+    cells[:6] = 1
+    rows = BinaryRows.distinct(cells)
+    mixture = learn_mixture(rows, 1, Limits(2, 4), np.random.default_rng(0))
+    (family,) = [f for f in mixture.networks[0].families if f.parents]
+    assert family.even == (0.1,)
+    assert family.ones[1] > 0.97
+    found = log_probability(mixture_node(mixture, range(2)), points(states(2)))
+    assert found == pytest.approx(mixture.log_likelihood(states(2)), rel=1e-6)
+
+
+def test_components_of_many_columns_overlap_and_of_few_do_not() -> None:
+    rng = np.random.default_rng(0)
+    logs = 40.0 * rng.normal(size=(500, 6))
+    wide = BinaryRows(np.zeros((500, 300), dtype=np.uint8), np.ones(500))
+    shares = _overlapping(logs, wide)
+    assert shares.max(axis=1) == pytest.approx(1.0)
+    assert shares.sum() / 500 == pytest.approx(1 + np.sqrt(6 * 300 / 500), rel=1e-3)
+    narrow = BinaryRows(np.zeros((500, 2), dtype=np.uint8), np.ones(500))
+    soft = _overlapping(logs / 100, narrow)
+    assert soft.sum(axis=1) == pytest.approx(1.0)
 
 
 def test_independent_columns_have_no_parents() -> None:
