@@ -13,6 +13,7 @@ from experiments.report.claims.ledger import Entry, Evidence, claims_table, ledg
 from experiments.report.claims.propositions import EXPERIMENT, Checks, read_checks
 from experiments.report.claims.statements import CLAIMS
 from experiments.report.figures.benchmarks import figure_benchmarks
+from experiments.report.figures.draws import figure_draws
 from experiments.report.figures.paper_figures import figure2, figure5, figure_batch
 from experiments.report.figures.scaling import (
     figure_scaling,
@@ -40,6 +41,8 @@ from experiments.report.tables.comparison import (
     ratios_frame,
     ratios_table,
 )
+from experiments.report.tables.draws import EXPERIMENT as DRAWS
+from experiments.report.tables.draws import draw_comparisons, draws_table
 from experiments.report.tables.families import LEVELLESS, family_tables
 from experiments.report.tables.floor import floor_table
 from experiments.report.tables.gaps import Gap, failed, study_gaps
@@ -84,6 +87,7 @@ def build(sources: Sources) -> Report:
     rows = sources.rows
     sections = [
         _study(sources, "sparse"),
+        _draws(sources),
         _study(sources, "smooth"),
         _further(sources),
         _floor(sources),
@@ -162,6 +166,18 @@ def _study(sources: Sources, family: str) -> Section:
         ),
         tuple(study_gaps(rows, PREFIXES[family])),
     )
+
+
+def _draws(sources: Sources) -> Section:
+    """Several draws of each dataset of the sparse family."""
+    found = draw_comparisons(sources.rows.of(DRAWS), sources.results_dir)
+    title = "More than one draw"
+    if found.empty:
+        gap = Gap("several draws of each level", f"no rows of experiment={DRAWS}")
+        return Section("draws-section", title, "", gaps=(gap,))
+    intro = "One draw of a dataset may suit one model by chance: the same comparison on many."
+    picture = figure_draws(found, sources.figures)
+    return Section("draws-section", title, intro, (picture,), (draws_table(found),))
 
 
 def _further(sources: Sources) -> Section:

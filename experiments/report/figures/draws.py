@@ -1,0 +1,54 @@
+"""Mean KL of each model over FSPN's, draw by draw resampled: one point per level of dependence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from experiments.report.figures.style import LINES, Picture, look, paper_style, save
+from experiments.report.names import in_order, label
+
+NAME = "draws"
+TITLE = "Is it the draw?"
+
+
+def figure_draws(found: pd.DataFrame, folder: Path) -> Picture:
+    """Ratios to FSPN with intervals over draws and queries.
+
+    Arguments:
+        found: lines of `experiments.report.tables.draws.draw_comparisons`.
+        folder: where the files go.
+    """
+    from matplotlib import pyplot as plt
+
+    datasets = sorted(found["dataset"].unique())
+    models = in_order(frozenset(found["model"]))
+    with paper_style():
+        figure, axis = plt.subplots(figsize=(6.4, 3.2))
+        for i, model in enumerate(models):
+            own = found[found["model"] == model].set_index("dataset").reindex(datasets)
+            x = np.arange(len(datasets)) + 0.7 * ((i + 0.5) / len(models) - 0.5)
+            sides = np.stack([own["ratio"] - own["low"], own["high"] - own["ratio"]])
+            seen = look(model)
+            color = LINES[model][0] if model in LINES else seen.color
+            axis.errorbar(
+                x, own["ratio"], yerr=np.maximum(sides, 0.0), fmt=seen.marker, color=color,
+                markersize=seen.size, elinewidth=1.0, capsize=2.0, label=label(model),
+            )  # fmt: skip
+        axis.axhline(1.0, color="#c83200", linewidth=1.0, zorder=0)
+        axis.set_yscale("log")
+        axis.set_xticks(range(len(datasets)), [f"0.{name.rpartition('_')[2]}" for name in datasets])
+        axis.set_xlabel("average RDC of the dataset")
+        axis.set_ylabel("mean KL over FSPN's (1 = equal)")
+        axis.legend(ncols=2, loc="upper left", bbox_to_anchor=(1.0, 1.0)).set_in_layout(True)
+        most, least = int(found["draws"].max()), int(found["draws"].min())
+        svg = save(figure, folder, NAME)
+    count = str(most) if most == least else f"{least} to {most}"
+    caption = (
+        f"Mean KL of a model over FSPN's on the same {count} draws of each dataset; bars are 95% "
+        "intervals by a paired bootstrap over draws and queries. Above the line FSPN is better. "
+        "Settings were searched on the first draw and frozen."
+    )
+    return Picture(NAME, TITLE, caption, svg)

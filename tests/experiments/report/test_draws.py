@@ -1,0 +1,66 @@
+"""Models on several draws, from rows and queries made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.records.rows import Store
+from experiments.report.figures.draws import figure_draws
+from experiments.report.tables.draws import FILE, draw_comparisons, draws_table
+from tests.experiments.report import fake
+
+FACTORS = {"fspn": 1.0, "bn_dag": 3.0, "bn_tree": 1.0}
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> pd.DataFrame:
+    """FSPN on four draws, BN-DAG three times as far off on three, BN-Tree by chance either way."""
+    store, made = Store.of(tmp_path, "draws"), []
+    for model, factor in FACTORS.items():
+        for seed in range(4 if model == "fspn" else 3):
+            row = fake.row(model, "21", seed, experiment="draws", status="ok")
+            rng = np.random.default_rng(seed)
+            kl = factor * rng.gamma(2.0, size=60)
+            if model == "bn_tree":
+                kl *= np.random.default_rng(9).lognormal(sigma=0.5, size=60)
+            store.write(row, pd.DataFrame({"kl": kl}))
+            made.append(row)
+    return fake.frame(made)
+
+
+def test_models_are_compared_on_the_draws_that_both_have(
+    rows: pd.DataFrame, tmp_path: Path
+) -> None:
+    found = draw_comparisons(rows, tmp_path).set_index("model")
+    assert found["draws"].tolist() == [3, 3]
+    far = found.loc["bn_dag"]
+    assert far["ratio"] == pytest.approx(3.0)
+    assert far["low"] == pytest.approx(3.0)
+    assert far["verdict"] == "win"
+    assert far["kl_model"] == pytest.approx(3 * far["kl_subject"])
+    assert found.loc["bn_tree", "verdict"] == "tie"
+
+
+def test_what_was_kept_stands_in_for_queries_that_are_not_here(
+    rows: pd.DataFrame, tmp_path: Path
+) -> None:
+    found = draw_comparisons(rows, tmp_path)
+    elsewhere = tmp_path / "clone"
+    (elsewhere / FILE).parent.mkdir(parents=True)
+    assert draw_comparisons(rows, elsewhere).empty
+    found.to_csv(elsewhere / FILE, index=False)
+    pd.testing.assert_frame_equal(draw_comparisons(rows, elsewhere), found, check_dtype=False)
+
+
+def test_table_and_figure_show_every_model(rows: pd.DataFrame, tmp_path: Path) -> None:
+    found = draw_comparisons(rows, tmp_path)
+    table = draws_table(found)
+    assert [cells[1].text for cells in table.rows] == ["BN-DAG", "BN-Tree"]
+    assert table.rows[0][-1].text == "win"
+    picture = figure_draws(found, tmp_path / "figures")
+    assert "same 3 draws" in picture.caption
+    assert (tmp_path / "figures" / "draws.png").stat().st_size > 5_000
