@@ -41,7 +41,7 @@ LEARNED_BY_FSPN = (
 )
 RECIPE, TREE_SPN = "FSPNPaper", "SPNTree"
 MANY_VALUED = frozenset({"sparse", "smooth", "hidden", "dense"})
-"""The families of datasets that have columns of more than two values by construction."""
+"""Families of datasets with columns of more than two values; who asks looks whether it is so."""
 Imports = frozenset[tuple[str, str]]
 ENTRIES = ("fspn.learn.fit", "fspn.learn.settings")
 NOT_CONVERTED: Imports = frozenset({("fspn.estimator", "fspn.learn")})

@@ -9,20 +9,22 @@ two rounds with networks are enough: further rounds change the held-out likeliho
 0.01 on the benchmark tables.
 
 With many columns responsibilities are all but 0 or 1, so that K components have a K-th of the rows
-each. In the last round components overlap: a row belongs wholly to the component that explains it
-best and in part to others,
+each. In the last round components may overlap: a row belongs wholly to the component that explains
+it best and in part to others,
 
 .. math:: s_{ik} = \Big( \frac{w_k \Pr_k(x_i)}{\max_j w_j \Pr_j(x_i)} \Big)^\beta,
 
-with :math:`\beta` such that a row counts for :math:`1 + \sqrt{K m / n}` components on average, at
-most ``MOST_OVERLAP``, for n rows of m columns: the fewer rows a component has per column, the more
-it gains by lower variance. It is what bags of models gain by, inside one model.
+with :math:`\beta \le 1` such that a row counts for :math:`1 + \sqrt{K m / n}` components on average
+for n rows of m columns, at most ``MOST_OVERLAP``. The fewer rows a component has per column, the
+more it gains by lower variance: it is what bags of models gain by, inside one model. Where rows do
+fall into classes it loses, so rows that the first round did not see decide. Where components
+overlap as much by themselves (:math:`\beta = 1`), it is responsibilities in any case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
@@ -34,9 +36,10 @@ from fspn.learn.binary.structure import BinaryNetwork, Limits, learn_structure
 
 START_ROUNDS = 20
 START_STRENGTH = 10.0
-ROUNDS = 2
 MOST_OVERLAP = 3.0
 HALVINGS = 25
+HELD_OUT, FEWEST_HELD_OUT = 0.1, 30.0
+"""The share of the rows that decides whether components overlap, and the rows that it takes."""
 LEAST_SHARE = 0.01
 
 
@@ -54,12 +57,14 @@ class Mixture:
         return np.asarray(logsumexp(np.stack(parts, axis=1) + np.log(self.weights), axis=1))
 
 
+Shares = Callable[[np.ndarray, BinaryRows], np.ndarray]
+
+
 def learn_mixture(
     rows: BinaryRows,
     n_components: int,
     limits: Limits,
     rng: np.random.Generator,
-    report: Callable[[float], None] = lambda _: None,
 ) -> Mixture:
     """EM from a start that treats the columns as independent.
 
@@ -67,26 +72,52 @@ def learn_mixture(
         rows: The distinct rows of the table.
         n_components: The number of networks; those that lose all rows are dropped.
         limits: The bounds on a network.
-        rng: The source of randomness for the start.
-        report: Called with the fraction of the work that is done.
+        rng: The source of randomness.
     """
+    if n_components == 1:
+        return _networks(rows.weights[:, None], rows, limits)
     shares = _start(rows, n_components, rng)
-    rounds = ROUNDS if n_components > 1 else 1
-    for done in range(rounds):
-        sizes = shares.sum(axis=0)
-        shares = shares[:, sizes >= min(1.0, sizes.max())]
-        weights = (sizes := shares.sum(axis=0) + 1.0) / sizes.sum()
-        alone = shares.shape[1] == 1
-        parts = [rows] if alone else [rows.weighted(share, LEAST_SHARE) for share in shares.T]
-        networks = []
-        for k, part in enumerate(parts):
-            networks.append(learn_structure(part, rows, limits))
-            report((done + (k + 1) / len(parts)) / rounds)
-        mixture = Mixture(weights, tuple(networks), tuple(parts))
-        if done < rounds - 1:
-            last = done == rounds - 2
-            shares = (_overlapping if last else _normalised)(_joint(mixture, rows), rows)
-    return mixture
+    held_out = rng.random(len(rows.cells)) < HELD_OUT
+    shares_of: Shares = _normalised
+    if rows.weights[held_out].sum() < FEWEST_HELD_OUT:
+        first = _networks(shares, rows, limits)
+    else:
+        seen = BinaryRows(rows.cells[~held_out], rows.weights[~held_out])
+        first = _networks(shares[~held_out], seen, limits)
+        unseen = BinaryRows(rows.cells[held_out], rows.weights[held_out])
+        shares_of = _better_shares(first, seen, unseen, limits)
+    return _reweighted(_networks(shares_of(_joint(first, rows), rows), rows, limits), rows)
+
+
+def _networks(shares: np.ndarray, rows: BinaryRows, limits: Limits) -> Mixture:
+    """The M-step: structure and tables of every component that has a row."""
+    sizes = shares.sum(axis=0)
+    shares = shares[:, sizes >= min(1.0, sizes.max())]
+    alone = shares.shape[1] == 1
+    parts = [rows] if alone else [rows.weighted(share, LEAST_SHARE) for share in shares.T]
+    networks = tuple(learn_structure(part, rows, limits) for part in parts)
+    return Mixture(_weights(shares), networks, tuple(parts))
+
+
+def _better_shares(plain: Mixture, seen: BinaryRows, unseen: BinaryRows, limits: Limits) -> Shares:
+    """Whether the last round's components overlap: what rows that were not seen prefer."""
+    shares = _overlapping(_joint(plain, seen), seen)
+    overlapping = _reweighted(_networks(shares, seen, limits), seen)
+    gain = overlapping.log_likelihood(unseen.cells) - plain.log_likelihood(unseen.cells)
+    return _overlapping if unseen.weights @ gain > 0 else _normalised
+
+
+def _reweighted(mixture: Mixture, rows: BinaryRows) -> Mixture:
+    """The same components with the weights of a step of EM."""
+    if len(mixture.networks) == 1:
+        return mixture
+    return replace(mixture, weights=_weights(_normalised(_joint(mixture, rows), rows)))
+
+
+def _weights(shares: np.ndarray) -> np.ndarray:
+    """The weights of the components, one row added to each."""
+    sizes = shares.sum(axis=0) + 1.0
+    return np.asarray(sizes / sizes.sum())
 
 
 def _joint(mixture: Mixture, rows: BinaryRows) -> np.ndarray:
@@ -124,8 +155,6 @@ def _normalised(logs: np.ndarray, rows: BinaryRows) -> np.ndarray:
 
 def _start(rows: BinaryRows, n_components: int, rng: np.random.Generator) -> np.ndarray:
     """Responsibilities under a mixture of independent columns, from random ones."""
-    if n_components == 1:
-        return rows.weights[:, None].copy()
     shares = rng.dirichlet(np.full(n_components, 0.3), size=len(rows.cells)) * rows.weights[:, None]
     cells = rows.cells.astype(np.float32)
     for _ in range(START_ROUNDS):

@@ -151,6 +151,19 @@ def test_a_rare_pair_is_smoothed_towards_an_even_chance() -> None:
     assert found == pytest.approx(mixture.log_likelihood(states(2)), rel=1e-6)
 
 
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_components_do_not_overlap_where_rows_fall_into_classes(k: int) -> None:
+    """Were a row to count for all of two components, they would be the same network twice."""
+    cells, truth = clusters(800, 100, k, 3)
+    rows = BinaryRows.distinct(cells[:400])
+    found = [
+        learn_mixture(rows, n, Limits(4, 6), np.random.default_rng(0)).log_likelihood(cells)
+        for n in (1, k)
+    ]
+    one, several = ((truth - logs)[400:].mean() for logs in found)
+    assert several < 0.6 * one
+
+
 def test_components_of_many_columns_overlap_and_of_few_do_not() -> None:
     rng = np.random.default_rng(0)
     logs = 40.0 * rng.normal(size=(500, 6))
@@ -158,6 +171,8 @@ def test_components_of_many_columns_overlap_and_of_few_do_not() -> None:
     shares = _overlapping(logs, wide)
     assert shares.max(axis=1) == pytest.approx(1.0)
     assert shares.sum() / 500 == pytest.approx(1 + np.sqrt(6 * 300 / 500), rel=1e-3)
+    longer = BinaryRows(np.zeros((500, 50), dtype=np.uint8), np.ones(500))
+    assert _overlapping(logs, longer).sum() / 500 == pytest.approx(1 + np.sqrt(0.6), rel=1e-3)
     narrow = BinaryRows(np.zeros((500, 2), dtype=np.uint8), np.ones(500))
     soft = _overlapping(logs / 100, narrow)
     assert soft.sum(axis=1) == pytest.approx(1.0)
