@@ -2,13 +2,15 @@
 
 Each model is compared with FSPN on the draws that both have, query by query, by the hierarchical
 paired bootstrap of `experiments.report.statistics`; p-values are Holm's over all comparisons of the
-table. Per-query values stay with the runs; what the comparisons come to is kept beside the
-reference rows (`reference/draws.csv`).
+table, so there are enough rounds for sixty of them. Per-query values stay with the runs; what a
+comparison comes to is kept beside the reference rows (`reference/draws.csv`) with the jobs that it
+is of, and stands in where their queries are not here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -22,65 +24,88 @@ from experiments.report.tables.writing import Cell, Table, number, text, whole
 
 EXPERIMENT = "draws"
 SUBJECT = "fspn"
+FAMILY = "sparse"
 FILE = Path("reference") / "draws.csv"
+ROUNDS = 20_000
 COLUMNS = (
     *("dataset", "model", "draws", "kl_subject", "kl_model", "least", "most"),
-    *("ratio", "low", "high", "p", "verdict"),
+    *("ratio", "low", "high", "p", "p_holm", "verdict", "jobs"),
 )
 
 
 def draw_comparisons(rows: pd.DataFrame, results_dir: Path) -> pd.DataFrame:
-    """One line per dataset and model; what was kept of it where per-query values are not here.
+    """One line per dataset and model.
 
     Arguments:
         rows: the rows of the study.
         results_dir: the folder that holds `runs/` and `reference/`.
     """
-    done = rows[rows["status"] == "ok"]
-    queries = collect_queries(results_dir, done)
-    found = pd.DataFrame([] if queries.empty else list(_lines(done, queries)))
+    done = rows[(rows["status"] == "ok") & (rows["family"] == FAMILY)]
+    done = done[~done["label"].str.contains("fit_seed=")]
+    found = pd.DataFrame(list(_lines(done, results_dir)), columns=list(COLUMNS))
     if found.empty:
-        path = results_dir / FILE
-        return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(COLUMNS))
-    found["p"] = holm(found["p"].tolist())
+        return found
+    found["p_holm"] = holm(found["p"].tolist())
     found["verdict"] = [
         "tie" if p > LEVEL else ("win" if ratio > 1 else "loss")
-        for p, ratio in zip(found["p"], found["ratio"], strict=True)
+        for p, ratio in zip(found["p_holm"], found["ratio"], strict=True)
     ]
-    return found[list(COLUMNS)]
+    return found
 
 
-def _lines(rows: pd.DataFrame, queries: pd.DataFrame) -> Iterator[dict[str, object]]:
-    kls = {str(key): own["kl"].to_numpy() for key, own in queries.groupby("fingerprint")}
+def _lines(rows: pd.DataFrame, results_dir: Path) -> Iterator[dict[str, object]]:
+    kept = _kept(results_dir / FILE)
+    queries = collect_queries(results_dir, rows)
+    by_job = queries.groupby("fingerprint") if len(queries) else ()
+    kls = {str(key): own["kl"].to_numpy() for key, own in by_job}
     for dataset, here in rows.groupby("dataset", sort=True):
         jobs = {
-            str(model): {
-                int(seed): kls[key]
-                for seed, key in zip(own["seed"], own["fingerprint"], strict=True)
-                if key in kls
-            }
+            str(model): dict(zip(own["seed"], own["fingerprint"], strict=True))
             for model, own in here.groupby("model", sort=False)
         }
         subject = jobs.pop(SUBJECT, {})
         for model, own in jobs.items():
             both = sorted(own.keys() & subject.keys())
-            found = compare([(own[seed], subject[seed]) for seed in both]) if both else None
-            if found is None:
-                continue
-            means = [float(own[seed].mean()) for seed in both]
-            yield {
-                "dataset": dataset,
-                "model": model,
-                "draws": found.draws,
-                "kl_subject": float(np.mean([subject[seed].mean() for seed in both])),
-                "kl_model": float(np.mean(means)),
-                "least": min(means),
-                "most": max(means),
-                "ratio": found.ratio,
-                "low": found.low,
-                "high": found.high,
-                "p": found.p,
-            }
+            pairs = [(str(own[seed]), str(subject[seed])) for seed in both]
+            who: dict[str, object] = {"dataset": dataset, "model": model, "jobs": _joined(pairs)}
+            if pairs and all(key in kls for pair in pairs for key in pair):
+                yield from _compared(who, [(kls[a], kls[b]) for a, b in pairs])
+            elif who["jobs"] in kept:
+                yield kept[who["jobs"]]
+
+
+def _compared(
+    who: dict[str, object], draws: list[tuple[np.ndarray, np.ndarray]]
+) -> Iterator[dict[str, object]]:
+    """The comparison on some draws; nothing where the queries are not the same, or a mean is 0."""
+    same = [(a, b) for a, b in draws if len(a) == len(b)]
+    found = compare(same, rounds=ROUNDS) if same else None
+    if found is None:
+        return
+    means = [float(a.mean()) for a, _ in same]
+    yield who | {
+        "draws": found.draws,
+        "kl_subject": float(np.mean([b.mean() for _, b in same])),
+        "kl_model": float(np.mean(means)),
+        "least": min(means),
+        "most": max(means),
+        "ratio": found.ratio,
+        "low": found.low,
+        "high": found.high,
+        "p": found.p,
+    }
+
+
+def _joined(pairs: list[tuple[str, str]]) -> str:
+    """A short name of the jobs that a comparison is of."""
+    return sha256("+".join("/".join(pair) for pair in pairs).encode()).hexdigest()[:16]
+
+
+def _kept(path: Path) -> dict[object, dict[str, object]]:
+    if not path.is_file():
+        return {}
+    frame = pd.read_csv(path, dtype={"jobs": str})
+    return {row["jobs"]: {str(k): v for k, v in row.items()} for row in frame.to_dict("records")}
 
 
 def draws_table(found: pd.DataFrame) -> Table:

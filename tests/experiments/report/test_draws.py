@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,28 @@ def test_models_are_compared_on_the_draws_that_both_have(
     assert found.loc["bn_tree", "verdict"] == "tie"
 
 
+def test_sixty_comparisons_leave_room_for_a_verdict(tmp_path: Path) -> None:
+    store, made = Store.of(tmp_path, "draws"), []
+    for i in range(60):
+        for model, factor in (("fspn", 1.0), ("bn_dag", 100.0)):
+            row = fake.row(model, "21", i % 3, experiment="draws", status="ok")
+            key = f"{model}{i}"
+            row = replace(row, dataset=f"rdc_{i // 3:02d}", label=key, fingerprint=key)
+            store.write(
+                row, pd.DataFrame({"kl": factor * np.random.default_rng(i).gamma(2.0, size=40)})
+            )
+            made.append(row)
+        for other in ("bn_tree", "mspn"):
+            row = replace(made[-1], model=other, label=f"{other}{i}", fingerprint=f"{other}{i}")
+            store.write(
+                row, pd.DataFrame({"kl": 50 * np.random.default_rng(i).gamma(2.0, size=40)})
+            )
+            made.append(row)
+    found = draw_comparisons(fake.frame(made), tmp_path)
+    assert len(found) == 60
+    assert set(found["verdict"]) == {"win"}
+
+
 def test_what_was_kept_stands_in_for_queries_that_are_not_here(
     rows: pd.DataFrame, tmp_path: Path
 ) -> None:
@@ -54,6 +77,8 @@ def test_what_was_kept_stands_in_for_queries_that_are_not_here(
     assert draw_comparisons(rows, elsewhere).empty
     found.to_csv(elsewhere / FILE, index=False)
     pd.testing.assert_frame_equal(draw_comparisons(rows, elsewhere), found, check_dtype=False)
+    newer = rows.assign(fingerprint=rows["fingerprint"].where(rows["model"] != "bn_dag", "other"))
+    assert draw_comparisons(newer, elsewhere)["model"].tolist() == ["bn_tree"]
 
 
 def test_table_and_figure_show_every_model(rows: pd.DataFrame, tmp_path: Path) -> None:
