@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.report.figures.style import LINES, Picture, look, paper_style, save
+from experiments.report.figures.style import Look, Picture, look, paper_style, save
 from experiments.report.names import in_order, label
 
 NAME = "draws"
+BOUNDS = {"true_dag": Look("#333333", "_", 9.0), "independent": Look("#888888", "x")}
+"""Floor and ceiling, which are lines in other figures."""
 TITLE = "Is it the draw?"
 
 
@@ -31,10 +33,9 @@ def figure_draws(found: pd.DataFrame, folder: Path) -> Picture:
             own = found[found["model"] == model].set_index("dataset").reindex(datasets)
             x = np.arange(len(datasets)) + 0.7 * ((i + 0.5) / len(models) - 0.5)
             sides = np.stack([own["ratio"] - own["low"], own["high"] - own["ratio"]])
-            seen = look(model)
-            color = LINES[model][0] if model in LINES else seen.color
+            seen = BOUNDS.get(model, look(model))
             axis.errorbar(
-                x, own["ratio"], yerr=np.maximum(sides, 0.0), fmt=seen.marker, color=color,
+                x, own["ratio"], yerr=np.maximum(sides, 0.0), fmt=seen.marker, color=seen.color,
                 markersize=seen.size, elinewidth=1.0, capsize=2.0, label=label(model),
             )  # fmt: skip
         axis.axhline(1.0, color="#c83200", linewidth=1.0, zorder=0)
@@ -42,7 +43,7 @@ def figure_draws(found: pd.DataFrame, folder: Path) -> Picture:
         axis.set_xticks(range(len(datasets)), [f"0.{name.rpartition('_')[2]}" for name in datasets])
         axis.set_xlabel("average RDC of the dataset")
         axis.set_ylabel("mean KL over FSPN's (1 = equal)")
-        axis.legend(ncols=2, loc="upper left", bbox_to_anchor=(1.0, 1.0)).set_in_layout(True)
+        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
         most, least = int(found["draws"].max()), int(found["draws"].min())
         svg = save(figure, folder, NAME)
     count = str(most) if most == least else f"{least} to {most}"
