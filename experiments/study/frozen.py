@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from experiments.study.config import ConfigError, JobConfig
 from experiments.study.search import open_grid
 from experiments.types import Dataset
 
+log = logging.getLogger(__name__)
 FIRST_DRAW = 0
 
 
@@ -34,7 +36,11 @@ def _frozen(config: JobConfig) -> JobConfig:
     Rows that were run here count first, then the committed ones (`reference/rows.csv`).
     """
     name, model = config.dataset["name"], config.model.name
-    for rows in (collect(config.results_dir), _committed(Path(config.results_dir))):
+    sources = {
+        "rows that were run here": collect(config.results_dir),
+        "committed rows": _committed(Path(config.results_dir)),
+    }
+    for source, rows in sources.items():
         same = (
             (rows["model"] == model)
             & (rows["dataset"] == name)
@@ -45,7 +51,9 @@ def _frozen(config: JobConfig) -> JobConfig:
         for study in config.search.frozen:
             found = rows[same & (rows["experiment"] == study)]
             if len(found):
-                return _at(config, {k: [v] for k, v in _chosen(config, found).items()}, {})
+                chosen = _chosen(config, found)
+                log.info("%s: settings of %s, seed %d, by %s", model, name, FIRST_DRAW, source)
+                return _at(config, {k: [v] for k, v in chosen.items()}, {})
     raise ConfigError(
         f"search.frozen is {list(config.search.frozen)} but {model} has no result of these studies "
         f"on {name}, seed {FIRST_DRAW}: run experiment={config.search.frozen[0]} first"
