@@ -207,5 +207,6 @@ def test_a_learned_model_of_many_columns_does_not_underflow() -> None:
     model = FSPN().fit(table)
     scores = model.score_samples(table)
     assert np.isfinite(scores).all()
-    assert scores.mean() == pytest.approx(MANY * np.log(0.5), rel=0.02)
+    # Some of so many columns of noise look dependent in 200 rows (docs/learning.md, section 6).
+    assert scores.mean() == pytest.approx(MANY * np.log(0.5), rel=0.06)
     assert np.isfinite(model.score_samples(1 - table)).all()

@@ -55,12 +55,12 @@ def test_components_in_words(model: FSPN) -> None:
 def test_learned_groups_are_found_again() -> None:
     rng = np.random.default_rng(0)
     group = rng.integers(0, 2, 3000)
-    laws = np.where(group[:, None] == 1, [0.95, 0.9, 0.1, 0.5], [0.1, 0.2, 0.9, 0.5])
-    table = pd.DataFrame((rng.random((3000, 4)) < laws).astype(int), columns=list("abcd"))
+    laws = np.where(group[:, None] == 1, [0.95, 0.9, 0.1, 0.5] * 2, [0.1, 0.2, 0.9, 0.5] * 2)
+    table = pd.DataFrame((rng.random((3000, 8)) < laws).astype(int), columns=list("abcdefgh"))
     model = FSPN(n_components=2, random_state=0).fit(table)
     shares = model.responsibilities(table)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     agree = (shares.argmax(axis=1) == group).mean()
     assert max(agree, 1 - agree) > 0.9
-    told = model.describe_components(n_columns=3)
-    assert {d.column for d in told[0].differences} == {"a", "b", "c"}
+    told = model.describe_components(n_columns=6)
+    assert {d.column for d in told[0].differences} == {"a", "b", "c", "e", "f", "g"}
