@@ -58,6 +58,8 @@ class Bags(Converted):
         """As few as have at most `PROGRAM_NODES` nodes each; one member is never cut."""
         roots = self._member_nodes()
         count = min(len(roots), max(1, -(-self.n_nodes // PROGRAM_NODES)))
+        if count == 1:
+            return [Program(self.model, 1.0)]
         domain = domain_of(self.encoder, self._values)
         groups = np.array_split(np.arange(len(roots)), count)
         return [
@@ -75,7 +77,9 @@ class Bags(Converted):
         return np.asarray(sum(parts[1:], parts[0]))
 
     def conditional(self, query: Sequence[Point], evidence: Sequence[Point]) -> np.ndarray:
-        """By boxes."""
+        """By the library's own call where one program holds all members, else by boxes."""
+        if len(self._programs) == 1:
+            return super().conditional(query, evidence)
         return DensityModel.conditional(self, query, evidence)
 
     def _table(self, target: tuple[int, ...], given: np.ndarray) -> np.ndarray:

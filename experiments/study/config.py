@@ -46,6 +46,8 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "model.min_instances_slice": (1, INF),
     "model.max_parents": (0, INF),
     "model.n_components": (1, INF),
+    "model.n_insert": (0, INF),
+    "model.strength": (0, INF),
     "model.tau_low": (0, 1),
     "model.tau_high": (0, INF),
     "model.threshold": (0, 1),
