@@ -8,11 +8,9 @@ import pandas as pd
 
 from experiments.records.rows import COLUMNS
 from experiments.report.claims.ledger import Entry, claims_table
+from experiments.report.job_queries import keep
 from experiments.report.rows import Rows
 from experiments.report.tables import writing as tables
-from experiments.report.tables.draws import EXPERIMENT as DRAWS
-from experiments.report.tables.draws import FILE as DRAWS_FILE
-from experiments.report.tables.draws import draw_comparisons
 from experiments.report.tables.loglik import benchmark_rows
 from experiments.report.tables.pairs import pairs, write_pairs
 
@@ -32,9 +30,8 @@ def freeze(rows: Rows, entries: tuple[Entry, ...], results_dir: Path) -> Path:
     found = pairs(benchmark_rows(rows.table), results_dir)
     if found:
         write_pairs(found, results_dir)
-    drawn = draw_comparisons(rows.of(DRAWS), results_dir)
-    if len(drawn):
-        drawn.to_csv(results_dir / DRAWS_FILE, index=False, float_format="%.6g")
+    if rows.kls:
+        keep(rows.kls, folder)
     ledger = tables.to_csv(claims_table(entries))
     (folder / "claims.csv").write_text(ledger, encoding="utf-8")
     return folder

@@ -192,7 +192,8 @@ def _by_query(rows: pd.DataFrame, queries: pd.DataFrame) -> dict[Key, dict[int, 
         for measure, column in PER_QUERY.items():
             if column in part:
                 values = part[column].to_numpy(dtype=np.float64).reshape(len(fits), -1)
-                found.setdefault((level, model, measure), {})[seed] = values.mean(axis=0)
+                if not np.isnan(values).all():
+                    found.setdefault((level, model, measure), {})[seed] = values.mean(axis=0)
     return found
 
 

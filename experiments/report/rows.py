@@ -14,13 +14,20 @@ import yaml
 
 from experiments.records.fingerprint import code_version
 from experiments.records.rows import DTYPES, ResultRow, collect, collect_queries
+from experiments.report.job_queries import STUDIES, Kls, as_queries, kl_by_job
 from experiments.report.names import LAWS
 from experiments.study.plan import conf_dir
 
-# Studies that can be the main one; `reproduce` first, as all its jobs are measured in one go,
-# unless `draws` has everything that it has, on more draws.
+# Studies that can be the main one; `reproduce` first, as all its jobs are measured in one go.
+MAIN_STUDIES = ("reproduce", "smoke", "single")
+# The same models on more draws of the same datasets: what is no time is taken from there.
 DRAWS = "draws"
-MAIN_STUDIES = ("reproduce", "reference", "smoke", "single")
+MANY_DRAWS = MAIN_STUDIES[0]
+UNTIMED = (
+    *("kl_mean", "kl_median", "kl_p95", "kl_max", "kl_se", "kl_sampling_se", "kl_floored"),
+    *("size_bytes", "n_nodes", "compiled_bytes"),
+)
+TIMED = ("latency_single_ms", "engine_ms", "latency_batch_ms", "engine_batch_ms", "train_seconds")
 # Studies that add a section of their own and never are the main one.
 SUPPLEMENTS = frozenset(
     {"thresholds", "plugins", "smooth", "nodes", "table1", "ablation", "propositions", "tables"}
@@ -31,6 +38,7 @@ CHECKS = frozenset({"costs", "propositions"})
 COMPARED = frozenset({*MAIN_STUDIES, DRAWS, "smooth", "hidden", "dense"})
 """Studies in which models compete, so that FSPN with and without laws are two models."""
 NEEDED = ("dataset", "model")
+JOB = ["experiment", "dataset", "model", "seed"]
 
 
 class RowsError(ValueError):
@@ -46,28 +54,77 @@ class Rows:
             by other code than here), `other_node` (whether on another node type than most rows
             of its study, so that its times do not compare with theirs).
         study: the experiment that the figures and the claims are about.
-        queries: values of single queries, of the rows that have them.
+        queries: values of single queries of the main study, of the rows that have them.
+        kls: the KL of single queries of other studies that compare models.
     """
 
     table: pd.DataFrame
     study: str
     queries: pd.DataFrame = field(default_factory=pd.DataFrame)
+    kls: Kls = field(default_factory=dict)
 
     def main(self, family: str) -> pd.DataFrame:
         """The rows of one family of datasets in the main study.
 
-        A family that the main study leaves out is taken from the study of its own name.
+        A family that the main study leaves out is taken from the study of its own name. Where there
+        are more draws of the same datasets, accuracy and size are those on all of them.
         """
         of_family = self.table[self.table["family"] == family]
         for study in (self.study, family):
             found = of_family[of_family["experiment"] == study]
             if len(found):
-                return found
+                drawn = of_family[of_family["experiment"] == DRAWS]
+                return on_all_draws(found, drawn) if study == MANY_DRAWS else found
         return of_family.iloc[:0]
+
+    def queries_of(self, rows: pd.DataFrame) -> pd.DataFrame | None:
+        """The queries behind rows of `main`, each measure from the rows that speak for it."""
+        drawn = as_queries(rows, self.kls)
+        if self.queries.empty and drawn.empty:
+            return None
+        blank = rows.loc[rows["kl_mean"].isna(), JOB]
+        silent = set(blank.itertuples(index=False, name=None))
+        own = self.queries
+        if len(own) and silent:
+            hidden = [job in silent for job in own[JOB].itertuples(index=False, name=None)]
+            own = own.assign(kl=own["kl"].mask(pd.Series(hidden, index=own.index)))
+        return pd.concat([own, drawn], ignore_index=True)
 
     def of(self, experiment: str) -> pd.DataFrame:
         """The rows of another experiment."""
         return self.table[self.table["experiment"] == experiment]
+
+
+def on_all_draws(main: pd.DataFrame, drawn: pd.DataFrame) -> pd.DataFrame:
+    """Times of the main study, one by one on a quiet machine; all else on as many draws as are.
+
+    A model without further draws keeps what the main study has of it. Rows then hold one or the
+    other: a measure that a row does not speak for is NaN.
+    """
+    drawn = drawn[drawn["status"] != "failed"]
+    if drawn.empty:
+        return main
+    known = set(drawn[["dataset", "model"]].itertuples(index=False, name=None))
+    jobs = main[["dataset", "model"]].itertuples(index=False, name=None)
+    elsewhere = pd.Series([job in known for job in jobs], index=main.index, dtype=bool)
+    times = main.assign(**{name: main[name].mask(elsewhere) for name in UNTIMED})
+    return pd.concat([times, drawn.assign(**dict.fromkeys(TIMED, np.nan))], ignore_index=True)
+
+
+def on_shared_draws(rows: pd.DataFrame) -> pd.DataFrame:
+    """What is no time on the draws that all models of a dataset have, so that means compare."""
+    told = rows[rows["kl_mean"].notna()]
+    seeds = told.groupby(["dataset", "model"])["seed"].agg(frozenset)
+    shared = {
+        dataset: frozenset.intersection(*own) for dataset, own in seeds.groupby(level="dataset")
+    }
+    keep = [
+        seed in shared.get(dataset, ()) or np.isnan(kl)
+        for dataset, seed, kl in rows[["dataset", "seed", "kl_mean"]].itertuples(
+            index=False, name=None
+        )
+    ]
+    return rows[keep]
 
 
 def load_rows(results_dir: Path, file: Path | None = None, study: str | None = None) -> Rows:
@@ -88,7 +145,9 @@ def load_rows(results_dir: Path, file: Path | None = None, study: str | None = N
     table = table.sort_values(["experiment", "dataset", "model", "seed"], kind="stable")
     main = _main_study(table, study)
     queries = _read_queries(results_dir, file, table[table["experiment"] == main])
-    return Rows(table.reset_index(drop=True), main, queries)
+    kept = table[table["experiment"].isin(STUDIES) & (table["experiment"] != main)]
+    kls = kl_by_job(kept, results_dir, None if file is None else file.parent)
+    return Rows(table.reset_index(drop=True), main, queries, kls)
 
 
 def _read_queries(results_dir: Path, file: Path | None, rows: pd.DataFrame) -> pd.DataFrame:
@@ -102,9 +161,8 @@ def _read_queries(results_dir: Path, file: Path | None, rows: pd.DataFrame) -> p
     own = _renamed(own, rows)
     if own.empty:
         return kept
-    job = ["experiment", "dataset", "model", "seed"]
-    here = set(own[job].itertuples(index=False, name=None))
-    new = [key not in here for key in kept[job].itertuples(index=False, name=None)]
+    here = set(own[JOB].itertuples(index=False, name=None))
+    new = [key not in here for key in kept[JOB].itertuples(index=False, name=None)]
     return pd.concat([own, kept[new]], ignore_index=True)
 
 
@@ -190,20 +248,8 @@ def _main_study(table: pd.DataFrame, wanted: str | None) -> str:
         raise RowsError(f"no rows of experiment {wanted!r}; there are: {known}")
     if wanted is not None and wanted not in SUPPLEMENTS:
         return wanted
-    if _covers(table, DRAWS, MAIN_STUDIES[0]):
-        return DRAWS
     others = sorted(present - SUPPLEMENTS - {DRAWS})
     return next((name for name in (*MAIN_STUDIES, *others) if name in present), "")
-
-
-def _covers(table: pd.DataFrame, study: str, other: str) -> bool:
-    """Whether a study has a finished row of every model on every dataset of another."""
-    done = table[table["status"] != "failed"]
-    found, needed = (
-        set(done.loc[done["experiment"] == name, ["dataset", "model"]].itertuples(index=False))
-        for name in (study, other)
-    )
-    return bool(found) and needed <= found
 
 
 def _is_other(experiment: str, model: str, family: str, version: str) -> bool:

@@ -106,6 +106,8 @@ class SearchConfig:
         limit_seconds: time limit of one fit.
         rows: compare the settings on so many training rows, the best once more on all; None = all.
         finalists: how many settings are compared on all rows, where `rows` is given.
+        whole: compare on all rows whatever `rows` says: where a hyper-parameter is a number of
+            rows, fewer of them would choose another.
         job_seconds: time limit of a whole job of a study on this machine, estimates included.
     """
 
@@ -117,6 +119,7 @@ class SearchConfig:
     limit_seconds: float | None = None
     rows: int | None = None
     finalists: int = 3
+    whole: bool = False
     job_seconds: float | None = None
 
 
@@ -167,7 +170,10 @@ class JobConfig:
     def what_matters(self) -> dict[str, Any]:
         """The settings that the result depends on (the dataset is told by its digest)."""
         matters = {"workload", "model", "search", "kl", "timing", "seed", "fit_seed"}
-        return {k: v for k, v in asdict(self).items() if k in matters}
+        found = {k: v for k, v in asdict(self).items() if k in matters}
+        if not self.search.whole:  # Jobs from before there was a choice are still the same jobs.
+            del found["search"]["whole"]
+        return found
 
 
 KEYS = {f.name for f in fields(JobConfig)} - DERIVED | {"tracking", "plan", "executor"}

@@ -212,7 +212,7 @@ def _finder(config: JobConfig, dataset: Dataset) -> Callable[..., SearchResult]:
     rows, finalists = config.search.rows, config.search.finalists
     if dataset.counting is not None:
         return partial(search_and_refit, rows=rows)
-    if rows is None:
+    if rows is None or config.search.whole:
         return search
     return partial(search_coarse_to_fine, rows=rows, finalists=finalists)
 

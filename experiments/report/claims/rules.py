@@ -117,7 +117,7 @@ def pairs(
             gaps.append(f"{label(model)} not measured")
         elif absent:
             gaps.append(f"{label(model)} not measured at RDC {_listed(absent)}")
-    if found and one_draw(evidence):
+    if any(one_draw(evidence, pair, measure) for pair in found):
         gaps.append(ONE_DRAW)
     return Pairs(tuple(found), tuple(gaps), PROGRAMS.get(measure, ""), noise(evidence, measure))
 
@@ -127,10 +127,13 @@ def noise(evidence: Evidence, measure: str) -> float:
     return SAME_TIME if measure in TIMES and len(evidence.rows) else 1.0
 
 
-def one_draw(evidence: Evidence) -> bool:
-    """Whether our numbers of the subject are of a single draw somewhere."""
-    mine = [cell for (_, m, _), cell in evidence.numbers.cells.items() if m == evidence.subject]
-    return len(evidence.rows) > 0 and any(len(cell.values) < 2 for cell in mine)
+def one_draw(evidence: Evidence, pair: Pair, measure: str) -> bool:
+    """Whether one of our pairs rests on a single draw of its dataset."""
+    if not len(evidence.rows):
+        return False
+    models = (pair.model, evidence.subject)
+    cells = [evidence.numbers.get(pair.level, model, measure) for model in models]
+    return len(set.intersection(*(set(cell.values) for cell in cells if cell is not None))) < 2
 
 
 def _comparable(evidence: Evidence, level: float, model: str, measure: str) -> bool:

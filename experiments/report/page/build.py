@@ -14,6 +14,7 @@ from experiments.report.claims.propositions import EXPERIMENT, Checks, read_chec
 from experiments.report.claims.statements import CLAIMS
 from experiments.report.figures.benchmarks import figure_benchmarks
 from experiments.report.figures.draws import figure_draws
+from experiments.report.figures.node_kinds import figure_node_kinds
 from experiments.report.figures.paper_figures import figure2, figure5, figure_batch
 from experiments.report.figures.scaling import (
     figure_scaling,
@@ -30,7 +31,7 @@ from experiments.report.page.page import Report, Section, render
 from experiments.report.paper import Paper
 from experiments.report.row_counts.__main__ import parts as row_count_parts
 from experiments.report.row_counts.__main__ import read_kept
-from experiments.report.rows import Rows
+from experiments.report.rows import Rows, on_shared_draws
 from experiments.report.tables import writing as tables
 from experiments.report.tables.benchmark_pairs import benchmark_pairs_table
 from experiments.report.tables.benchmarks import counts_table, differences_table, training_table
@@ -55,6 +56,8 @@ from experiments.report.tables.loglik import (
     models_of,
     table1,
 )
+from experiments.report.tables.node_kinds import EXPERIMENT as NODE_KINDS
+from experiments.report.tables.node_kinds import node_kind_comparisons, node_kinds_table
 from experiments.report.tables.pairs import pairs
 from experiments.report.tables.plugins import EXPERIMENT as PLUGINS
 from experiments.report.tables.plugins import Standing, plugins_table, standing
@@ -94,6 +97,7 @@ def build(sources: Sources) -> Report:
         _scaling(sources),
         _table1(sources),
         _row_counts(sources),
+        _node_kinds(sources),
         _thresholds(sources),
         _plugins(sources),
         _structures(sources),
@@ -113,7 +117,8 @@ def build(sources: Sources) -> Report:
 
 def judge(rows: Rows, paper: Paper) -> tuple[Entry, ...]:
     """The ledger: every claim by the paper's numbers and by ours."""
-    numbers = ours(rows.main("sparse"), rows.queries if len(rows.queries) else None)
+    main = rows.main("sparse")
+    numbers = ours(main, rows.queries_of(main))
     benchmark = benchmark_rows(rows.table)
     published = Evidence(
         paper.numbers, "fspn", by_the_paper(paper), fit_published(paper.numbers), Checks()
@@ -146,8 +151,9 @@ def _study(sources: Sources, family: str) -> Section:
     if rows.empty and not is_main:
         gap = Gap(f"the {family} family", f"no rows of experiment={family}")
         return Section(f"study-{family}", title, "", gaps=(gap,))
-    queries = sources.rows.queries
-    numbers = ours(rows, queries if len(queries) else None)
+    numbers = ours(rows, sources.rows.queries_of(rows))
+    alike = on_shared_draws(rows)
+    shown = ours(alike, sources.rows.queries_of(alike))
     published = sources.paper.numbers
     suffix = "" if is_main else f"_{family}"
     draw = (figure2, figure5, figure_batch)
@@ -155,10 +161,12 @@ def _study(sources: Sources, family: str) -> Section:
     return Section(
         f"study-{family}",
         title,
-        f"{intro}; {len(rows)} rows of experiment {_experiments(rows)}.",
-        tuple(function(numbers, published, sources.figures, suffix) for function in draw),
+        f"{intro}; {len(rows)} rows of experiment {_experiments(rows)}. Where there are several "
+        "draws of a dataset, figures show the ones that all models were learned on; ratios and "
+        "verdicts are of all that both models have; times are of the first.",
+        tuple(function(shown, published, sources.figures, suffix) for function in draw),
         (
-            nodes_table(numbers, published, suffix),
+            nodes_table(shown, published, suffix),
             *(best_ratios_table(numbers, published, s, suffix) for s in SUBJECTS),
             *(ratios_table(numbers, published, s, suffix) for s in SUBJECTS),
             latency_table(numbers, suffix),
@@ -170,7 +178,7 @@ def _study(sources: Sources, family: str) -> Section:
 
 def _draws(sources: Sources) -> Section:
     """Several draws of each dataset of the sparse family."""
-    found = draw_comparisons(sources.rows.of(DRAWS), sources.results_dir)
+    found = draw_comparisons(sources.rows.of(DRAWS), sources.rows.kls)
     title = "More than one draw"
     if found.empty:
         gap = Gap("several draws of each level", f"no rows of experiment={DRAWS}")
@@ -253,6 +261,18 @@ def _row_counts(sources: Sources) -> Section:
     picture, found = row_count_parts(kept, sources.figures)
     intro = "How many rows a condition holds for: FSPN beside the estimators that people have."
     return Section("row-counts", title, intro, (picture,), found)
+
+
+def _node_kinds(sources: Sources) -> Section:
+    """The default learner with one ingredient switched off at a time."""
+    title = "What each kind of node brings"
+    found = node_kind_comparisons(sources.rows.of(NODE_KINDS), sources.rows.kls)
+    if found.empty:
+        gap = Gap("the ablation of node kinds", f"no rows of experiment={NODE_KINDS}")
+        return Section("node-kinds", title, "", gaps=(gap,))
+    intro = "Sums, factorize nodes, parents, laws and trees: the default learner without each."
+    picture = figure_node_kinds(found, sources.figures)
+    return Section("node-kinds", title, intro, (picture,), (node_kinds_table(found),))
 
 
 def _thresholds(sources: Sources) -> Section:

@@ -2,22 +2,18 @@
 
 Each model is compared with FSPN on the draws that both have, query by query, by the hierarchical
 paired bootstrap of `experiments.report.statistics`; p-values are Holm's over all comparisons of the
-table, so there are enough rounds for sixty of them. Per-query values stay with the runs; what a
-comparison comes to is kept beside the reference rows (`reference/draws.csv`) with the jobs that it
-is of, and stands in where their queries are not here.
+table, so there are enough rounds for sixty of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from experiments.records.rows import collect_queries
+from experiments.report.job_queries import Kls
 from experiments.report.names import label
 from experiments.report.statistics import LEVEL, compare, holm
 from experiments.report.tables.writing import Cell, Table, number, text, whole
@@ -25,24 +21,23 @@ from experiments.report.tables.writing import Cell, Table, number, text, whole
 EXPERIMENT = "draws"
 SUBJECT = "fspn"
 FAMILY = "sparse"
-FILE = Path("reference") / "draws.csv"
 ROUNDS = 20_000
 COLUMNS = (
     *("dataset", "model", "draws", "kl_subject", "kl_model", "least", "most"),
-    *("ratio", "low", "high", "p", "p_holm", "verdict", "jobs"),
+    *("ratio", "low", "high", "p", "p_holm", "verdict"),
 )
 
 
-def draw_comparisons(rows: pd.DataFrame, results_dir: Path) -> pd.DataFrame:
+def draw_comparisons(rows: pd.DataFrame, kls: Kls) -> pd.DataFrame:
     """One line per dataset and model.
 
     Arguments:
         rows: the rows of the study.
-        results_dir: the folder that holds `runs/` and `reference/`.
+        kls: the KL of their queries.
     """
     done = rows[(rows["status"] == "ok") & (rows["family"] == FAMILY)]
     done = done[~done["label"].str.contains("fit_seed=")]
-    found = pd.DataFrame(list(_lines(done, results_dir)), columns=list(COLUMNS))
+    found = pd.DataFrame(list(_lines(done, kls)), columns=list(COLUMNS))
     if found.empty:
         return found
     found["p_holm"] = holm(found["p"].tolist())
@@ -53,11 +48,8 @@ def draw_comparisons(rows: pd.DataFrame, results_dir: Path) -> pd.DataFrame:
     return found
 
 
-def _lines(rows: pd.DataFrame, results_dir: Path) -> Iterator[dict[str, object]]:
-    kept = _kept(results_dir / FILE)
-    queries = collect_queries(results_dir, rows)
-    by_job = queries.groupby("fingerprint") if len(queries) else ()
-    kls = {str(key): own["kl"].to_numpy() for key, own in by_job}
+def _lines(rows: pd.DataFrame, kls: Kls) -> Iterator[dict[str, object]]:
+    rows = rows[rows["fingerprint"].isin(list(kls))]
     for dataset, here in rows.groupby("dataset", sort=True):
         jobs = {
             str(model): dict(zip(own["seed"], own["fingerprint"], strict=True))
@@ -66,12 +58,8 @@ def _lines(rows: pd.DataFrame, results_dir: Path) -> Iterator[dict[str, object]]
         subject = jobs.pop(SUBJECT, {})
         for model, own in jobs.items():
             both = sorted(own.keys() & subject.keys())
-            pairs = [(str(own[seed]), str(subject[seed])) for seed in both]
-            who: dict[str, object] = {"dataset": dataset, "model": model, "jobs": _joined(pairs)}
-            if pairs and all(key in kls for pair in pairs for key in pair):
-                yield from _compared(who, [(kls[a], kls[b]) for a, b in pairs])
-            elif who["jobs"] in kept:
-                yield kept[who["jobs"]]
+            pairs = [(kls[own[seed]], kls[subject[seed]]) for seed in both]
+            yield from _compared({"dataset": dataset, "model": model}, pairs)
 
 
 def _compared(
@@ -94,18 +82,6 @@ def _compared(
         "high": found.high,
         "p": found.p,
     }
-
-
-def _joined(pairs: list[tuple[str, str]]) -> str:
-    """A short name of the jobs that a comparison is of."""
-    return sha256("+".join("/".join(pair) for pair in pairs).encode()).hexdigest()[:16]
-
-
-def _kept(path: Path) -> dict[object, dict[str, object]]:
-    if not path.is_file():
-        return {}
-    frame = pd.read_csv(path, dtype={"jobs": str})
-    return {row["jobs"]: {str(k): v for k, v in row.items()} for row in frame.to_dict("records")}
 
 
 def draws_table(found: pd.DataFrame) -> Table:

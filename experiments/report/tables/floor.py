@@ -14,7 +14,7 @@ import pandas as pd
 from experiments.report.names import FLOOR, label
 from experiments.report.tables.writing import OTHER_CODE, Cell, Table, number, text, whole
 
-STUDIES = ("reference", "reproduce", "smooth")  # a later one counts where two have a job
+STUDIES = ("draws", "reproduce", "smooth")  # a later one counts where two have a job
 SUBJECT = "fspn"
 LEARNED = ("mspn", "bn_dag", "bn_tree", "fspn_paper")
 MOST_MEAN, MOST_P95 = 1.5, 2.0

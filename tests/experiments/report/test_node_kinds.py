@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pytest
 
-from experiments.report.tables.node_kinds import node_kinds_table, variant_of
+from experiments.report.figures.node_kinds import figure_node_kinds
+from experiments.report.tables.node_kinds import (
+    node_kind_comparisons,
+    node_kinds_table,
+    variant_of,
+)
 
 OFF = {"n_components": 1, "offsets": True, "graded": True}
 
@@ -17,22 +25,41 @@ def test_variants_are_told_by_what_is_off() -> None:
     assert variant_of(json.dumps({"tau_high": 1.1})) == "no factorize nodes"
 
 
-def test_a_variant_stands_beside_the_default_on_the_same_draws() -> None:
+@pytest.fixture
+def found() -> pd.DataFrame:
+    """Without sums three times the KL; without trees the same, now better and now worse."""
+    rng = np.random.default_rng(0)
+    cases = (("a", {}, -1.0), ("b", OFF, -1.5), ("c", {"trees": False}, -1.0))
     rows = pd.DataFrame(
         [
             {"seed": seed, "params": json.dumps(params), "fingerprint": f"{name}{seed}"}
-            | {"dataset": "d", "status": "ok", "kl_mean": mean, "test_ll": ll}
-            for name, params, mean, ll in (("a", {}, 2.0, -1.0), ("b", OFF, 6.0, -1.5))
+            | {"dataset": "d", "status": "ok", "kl_mean": 1.0, "test_ll": ll}
+            for name, params, ll in cases
             for seed in (0, 1)
         ]
     )
-    queries = pd.DataFrame(
-        {"fingerprint": f"{name}{seed}", "kl": scale * (1.0 + q)}
-        for name, scale in (("a", 1.0), ("b", 3.0))
-        for seed in (0, 1)
-        for q in range(3)
-    )
-    lines = node_kinds_table(rows, queries).splitlines()
-    assert lines[2] == "| d | everything | 2 | 1.00 [1.00, 1.00] | 2 | 0.000 |"
-    assert lines[3] == "| d | no sum nodes | 6 | 3.00 [3.00, 3.00] | 2 | 0.500 |"
-    assert lines[4] == "| d | no factorize nodes | not run | | | |"
+    kls = {}
+    for seed in (0, 1):
+        kls[f"a{seed}"] = rng.gamma(2.0, size=50)
+        kls[f"b{seed}"] = 3 * kls[f"a{seed}"]
+        kls[f"c{seed}"] = kls[f"a{seed}"] * rng.lognormal(sigma=0.3, size=50)
+    return node_kind_comparisons(rows, kls)
+
+
+def test_a_variant_stands_beside_the_default_on_the_same_draws(found: pd.DataFrame) -> None:
+    lines = found.set_index("variant")
+    assert lines.loc["no sum nodes", "ratio"] == pytest.approx(3.0)
+    assert lines.loc["no sum nodes", "nats"] == pytest.approx(0.5)
+    assert lines["verdict"].to_dict() == {
+        "no sum nodes": "costs",
+        "no decision trees": "no difference",
+    }
+    assert set(lines["draws"]) == {2}
+
+
+def test_table_and_figure_say_where_it_pays(found: pd.DataFrame, tmp_path: Path) -> None:
+    table = node_kinds_table(found)
+    assert "no sum nodes (d)" in table.notes[0]
+    assert [row[-1].text for row in table.rows] == ["costs", "no difference"]
+    assert "2 draws" in figure_node_kinds(found, tmp_path).caption
+    assert (tmp_path / "node_kinds.png").stat().st_size > 5_000

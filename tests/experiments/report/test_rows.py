@@ -80,14 +80,14 @@ def test_a_file_of_something_else_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("wanted", "study"),
     [
-        (None, "reference"),
+        (None, "reproduce"),
         ("smoke", "smoke"),
-        ("thresholds", "reference"),
+        ("thresholds", "reproduce"),
         ("my_own", "my_own"),
     ],
 )
 def test_the_main_study(tmp_path, wanted, study):
-    names = ("smoke", "reference", "thresholds", "my_own")
+    names = ("smoke", "reproduce", "thresholds", "my_own")
     put(tmp_path, [fake.row(experiment=name) for name in names])
     assert load_rows(tmp_path, study=wanted).study == study
 

@@ -5,10 +5,8 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from experiments.records.rows import Store
 from experiments.report.claims.rules import Pair, Pairs
 from experiments.report.numbers import ours
-from experiments.report.rows import load_rows
 from experiments.report.statistics import Comparison, compare, holm, mean_interval
 from tests.experiments.report import fake
 
@@ -113,16 +111,6 @@ def test_fits_to_one_draw_count_as_their_mean():
     assert numbers.mean(0.65, "fspn", "kl") == 2.0
     assert numbers.queries[0.65, "fspn", "kl"][0].tolist() == [2.0, 4.0]
     assert numbers.interval(0.65, "fspn", "kl") == (2.0, 4.0)
-
-
-def test_draws_are_the_main_study_once_they_cover_the_first(tmp_path):
-    for row in fake.study(("fspn", "mspn"), ("65", "95")):
-        Store.of(tmp_path, row.experiment).write(row)
-    Store.of(tmp_path, "draws").write(fake.row("fspn", "65", experiment="draws"))
-    assert load_rows(tmp_path).study == "reproduce"
-    for row in fake.study(("fspn", "mspn"), ("65", "95"), seeds=(0, 1), experiment="draws"):
-        Store.of(tmp_path, "draws").write(row)
-    assert load_rows(tmp_path).study == "draws"
 
 
 def test_digits_that_are_not_kept_decide_nothing():

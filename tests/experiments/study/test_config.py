@@ -1,5 +1,6 @@
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hydra import compose, initialize_config_dir
@@ -9,8 +10,10 @@ from omegaconf import OmegaConf
 from experiments.study.config import ConfigError, read_job, read_plan
 from experiments.study.execute import check_results_dir, without_repeats
 from experiments.study.executors import read_executor
+from experiments.study.job import _finder
 from experiments.study.overrides import key_of, variant_of
 from experiments.study.plan import compose_jobs, conf_dir, expand
+from experiments.study.search import search
 from tests.experiments.tiny import OVERRIDES
 
 CONF = conf_dir()
@@ -223,12 +226,12 @@ def test_the_variant_tells_jobs_apart():
 
 
 def test_stages_that_ask_for_the_same_job_run_it_once():
-    given = ["experiment=reference", "model=independent", "seed=1"]
+    given = ["experiment=draws", "model=independent", "seed=1"]
     with initialize_config_dir(str(CONF), version_base="1.3"):
         plan = read_plan(compose("config", overrides=given))
     stages = compose_jobs(plan, given)
-    assert [len(stage) for stage in stages] == [6, 6, 6]
-    assert [len(stage) for stage in without_repeats(stages)] == [6, 0, 0]
+    assert [len(stage) for stage in stages] == [6, 6]
+    assert [len(stage) for stage in without_repeats(stages)] == [6, 0]
 
 
 def test_a_given_hyper_parameter_is_not_searched(values):
@@ -270,3 +273,14 @@ def test_a_results_folder_that_cannot_be_one_is_refused_by_its_key(tmp_path, nam
     (tmp_path / "a file").write_text("no folder")
     with pytest.raises(ConfigError, match=r"results_dir=.*a file.* cannot be used"):
         check_results_dir(tmp_path / name)
+
+
+def test_a_search_may_ask_for_all_rows_whatever_the_study_says(values):
+    values["search"] = {"grid": {}, "rows": 100}
+    job = read_job(values)
+    assert "whole" not in job.what_matters()["search"], "jobs of before are still the same"
+    whole = read_job(values | {"search": values["search"] | {"whole": True}})
+    assert whole.what_matters()["search"]["whole"]
+    table = SimpleNamespace(counting=None)
+    assert _finder(whole, table) is search
+    assert _finder(job, table) is not search
