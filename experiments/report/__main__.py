@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.report.freeze import freeze
+from experiments.report.freeze import as_kept, freeze
 from experiments.report.page.build import Sources, build, summary
 from experiments.report.page.page import Report
 from experiments.report.paper import FOLDER, load_paper
@@ -28,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RowsError as error:
         print(f"report: {error}", file=sys.stderr)
         return 2
+    if options.freeze:
+        rows = as_kept(rows)
     out = options.out or _default_out(options.results, rows.study, frozen=options.freeze)
     command = " ".join(["python -m experiments.report", *given])
     sources = Sources(rows, load_paper(options.paper), options.results, out, command)

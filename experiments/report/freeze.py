@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +19,7 @@ FOLDER = "reference"
 
 
 def freeze(rows: Rows, entries: tuple[Entry, ...], results_dir: Path) -> Path:
-    """Write rows, per-query values and ledger to `reference/`; returns that folder.
+    """Write rows (`as_kept`), per-query values and ledger to `reference/`; returns that folder.
 
     A later `--rows reference/rows.csv` gives the same ledger, which a test checks.
     """
@@ -26,7 +27,8 @@ def freeze(rows: Rows, entries: tuple[Entry, ...], results_dir: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     rows.table[list(COLUMNS)].to_csv(folder / "rows.csv", index=False)
     if len(rows.queries):
-        _rounded(rows.queries).to_csv(folder / "queries.csv", index=False)
+        queries = rows.queries.drop(columns="fingerprint", errors="ignore")
+        queries.to_csv(folder / "queries.csv", index=False)
     found = pairs(benchmark_rows(rows.table), results_dir)
     if found:
         write_pairs(found, results_dir)
@@ -37,8 +39,14 @@ def freeze(rows: Rows, entries: tuple[Entry, ...], results_dir: Path) -> Path:
     return folder
 
 
-def _rounded(queries: pd.DataFrame) -> pd.DataFrame:
-    """Six significant digits are enough to draw from, and keep the file small."""
-    numbers = queries.select_dtypes("float").columns
-    shown = {name: [float(f"{value:.6g}") for value in queries[name]] for name in numbers}
-    return queries.assign(**shown).drop(columns="fingerprint", errors="ignore")
+def as_kept(rows: Rows) -> Rows:
+    """Rows and queries to the digits that are kept: what is drawn is what a reader can redraw."""
+    return replace(rows, table=_rounded(rows.table, 7), queries=_rounded(rows.queries, 6))
+
+
+def _rounded(frame: pd.DataFrame, digits: int) -> pd.DataFrame:
+    """Some significant digits are enough to draw from, and keep the file small."""
+    numbers = frame.select_dtypes("float").columns
+    return frame.assign(
+        **{str(name): [float(f"{value:.{digits}g}") for value in frame[name]] for name in numbers}
+    )

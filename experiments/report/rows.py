@@ -30,7 +30,7 @@ UNTIMED = (
 TIMED = ("latency_single_ms", "engine_ms", "latency_batch_ms", "engine_batch_ms", "train_seconds")
 # Studies that add a section of their own and never are the main one.
 SUPPLEMENTS = frozenset(
-    {"thresholds", "plugins", "smooth", "nodes", "table1", "ablation", "propositions", "tables"}
+    {"thresholds", "plugins", "smooth", "nodes", "table1", "propositions", "tables"}
     | {"costs", "hidden", "dense", "node_kinds", "query_cost"}
 )
 CHECKS = frozenset({"costs", "propositions"})

@@ -50,7 +50,7 @@ def test_failed_rows_and_other_studies_do_not_count() -> None:
         row("fspn", 0.03, seed=1, experiment="draws"),
         row("true_dag", 0.02, seed=1, experiment="draws"),
         row("bn_dag", 0.1, seed=1, experiment="draws", status="failed"),
-        row("bn_dag", 0.1, seed=1, experiment="ablation"),
+        row("bn_dag", 0.1, seed=1, experiment="thresholds"),
     )
     assert floor_lines(rows) == []
     assert floor_table(rows).rows == ()

@@ -6,7 +6,7 @@ import pandas as pd
 
 from experiments.records.rows import Store
 from experiments.report.claims.ledger import claims_table
-from experiments.report.freeze import freeze
+from experiments.report.freeze import as_kept, freeze
 from experiments.report.page.build import judge
 from experiments.report.rows import load_rows
 from experiments.report.tables.writing import to_csv
@@ -31,7 +31,7 @@ def test_the_committed_verdicts_follow_from_the_committed_rows(paper):
 def test_frozen_rows_give_the_same_ledger(tmp_path, paper):
     for row in [*fake.study(seeds=(0, 1)), *fake.thresholds()]:
         Store.of(tmp_path, row.experiment).write(row)
-    rows = load_rows(tmp_path)
+    rows = as_kept(load_rows(tmp_path))
     folder = freeze(rows, judge(rows, paper), tmp_path)
     kept = (folder / "claims.csv").read_text(encoding="utf-8")
     assert lines(ledger(folder / "rows.csv", paper)) == lines(kept)
@@ -43,7 +43,7 @@ def test_frozen_rows_give_the_same_ledger(tmp_path, paper):
 def test_per_query_values_are_kept_with_them(tmp_path, paper):
     queries = pd.DataFrame({"query": ["x0 x1"], "kl": [0.123456789]})
     Store.of(tmp_path, "reproduce").write(fake.row(), queries)
-    rows = load_rows(tmp_path)
+    rows = as_kept(load_rows(tmp_path))
     folder = freeze(rows, judge(rows, paper), tmp_path)
     kept = pd.read_csv(folder / "queries.csv")
     assert kept["kl"].tolist() == [0.123457]
