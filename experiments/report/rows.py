@@ -23,10 +23,6 @@ MAIN_STUDIES = ("reproduce", "smoke", "single")
 # The same models on more draws of the same datasets: what is no time is taken from there.
 DRAWS = "draws"
 MANY_DRAWS = MAIN_STUDIES[0]
-UNTIMED = (
-    *("kl_mean", "kl_median", "kl_p95", "kl_max", "kl_se", "kl_sampling_se", "kl_floored"),
-    *("size_bytes", "n_nodes", "compiled_bytes"),
-)
 TIMED = ("latency_single_ms", "engine_ms", "latency_batch_ms", "engine_batch_ms", "train_seconds")
 # Studies that add a section of their own and never are the main one.
 SUPPLEMENTS = frozenset(
@@ -39,6 +35,7 @@ COMPARED = frozenset({*MAIN_STUDIES, DRAWS, "smooth", "hidden", "dense"})
 """Studies in which models compete, so that FSPN with and without laws are two models."""
 NEEDED = ("dataset", "model")
 JOB = ["experiment", "dataset", "model", "seed"]
+DRAW = JOB[1:]
 
 
 class RowsError(ValueError):
@@ -66,49 +63,39 @@ class Rows:
     def main(self, family: str) -> pd.DataFrame:
         """The rows of one family of datasets in the main study.
 
-        A family that the main study leaves out is taken from the study of its own name. Where there
-        are more draws of the same datasets, accuracy and size are those on all of them.
+        A family that the main study leaves out is taken from the study of its own name. Further
+        draws of the same datasets are added, without their times.
         """
         of_family = self.table[self.table["family"] == family]
         for study in (self.study, family):
             found = of_family[of_family["experiment"] == study]
             if len(found):
                 drawn = of_family[of_family["experiment"] == DRAWS]
-                return on_all_draws(found, drawn) if study == MANY_DRAWS else found
+                return with_draws(found, drawn) if study == MANY_DRAWS else found
         return of_family.iloc[:0]
 
     def queries_of(self, rows: pd.DataFrame) -> pd.DataFrame | None:
-        """The queries behind rows of `main`, each measure from the rows that speak for it."""
-        drawn = as_queries(rows, self.kls)
-        if self.queries.empty and drawn.empty:
-            return None
-        blank = rows.loc[rows["kl_mean"].isna(), JOB]
-        silent = set(blank.itertuples(index=False, name=None))
-        own = self.queries
-        if len(own) and silent:
-            hidden = [job in silent for job in own[JOB].itertuples(index=False, name=None)]
-            own = own.assign(kl=own["kl"].mask(pd.Series(hidden, index=own.index)))
-        return pd.concat([own, drawn], ignore_index=True)
+        """The queries of rows of `main`; None where there are none."""
+        found = pd.concat([self.queries, as_queries(rows, self.kls)], ignore_index=True)
+        return found if len(found) else None
 
     def of(self, experiment: str) -> pd.DataFrame:
         """The rows of another experiment."""
         return self.table[self.table["experiment"] == experiment]
 
 
-def on_all_draws(main: pd.DataFrame, drawn: pd.DataFrame) -> pd.DataFrame:
-    """Times of the main study, one by one on a quiet machine; all else on as many draws as are.
+def with_draws(main: pd.DataFrame, drawn: pd.DataFrame) -> pd.DataFrame:
+    """The main study, and what is no time of the draws that it has not.
 
-    A model without further draws keeps what the main study has of it. Rows then hold one or the
-    other: a measure that a row does not speak for is NaN.
+    Times are those of the main study alone, taken one by one on a quiet machine.
     """
-    drawn = drawn[drawn["status"] != "failed"]
-    if drawn.empty:
+    known = set(main[DRAW].itertuples(index=False, name=None))
+    jobs = drawn[DRAW].itertuples(index=False, name=None)
+    new = np.array([job not in known for job in jobs], dtype=bool)
+    added = drawn[new & (drawn["status"] != "failed").to_numpy()]
+    if added.empty:
         return main
-    known = set(drawn[["dataset", "model"]].itertuples(index=False, name=None))
-    jobs = main[["dataset", "model"]].itertuples(index=False, name=None)
-    elsewhere = pd.Series([job in known for job in jobs], index=main.index, dtype=bool)
-    times = main.assign(**{name: main[name].mask(elsewhere) for name in UNTIMED})
-    return pd.concat([times, drawn.assign(**dict.fromkeys(TIMED, np.nan))], ignore_index=True)
+    return pd.concat([main, added.assign(**dict.fromkeys(TIMED, np.nan))], ignore_index=True)
 
 
 def on_shared_draws(rows: pd.DataFrame) -> pd.DataFrame:

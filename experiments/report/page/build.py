@@ -31,7 +31,7 @@ from experiments.report.page.page import Report, Section, render
 from experiments.report.paper import Paper
 from experiments.report.row_counts.__main__ import parts as row_count_parts
 from experiments.report.row_counts.__main__ import read_kept
-from experiments.report.rows import Rows, on_shared_draws
+from experiments.report.rows import DRAWS, Rows, on_shared_draws
 from experiments.report.tables import writing as tables
 from experiments.report.tables.benchmark_pairs import benchmark_pairs_table
 from experiments.report.tables.benchmarks import counts_table, differences_table, training_table
@@ -42,7 +42,6 @@ from experiments.report.tables.comparison import (
     ratios_frame,
     ratios_table,
 )
-from experiments.report.tables.draws import EXPERIMENT as DRAWS
 from experiments.report.tables.draws import draw_comparisons, draws_table
 from experiments.report.tables.families import LEVELLESS, family_tables
 from experiments.report.tables.floor import floor_table
@@ -178,7 +177,8 @@ def _study(sources: Sources, family: str) -> Section:
 
 def _draws(sources: Sources) -> Section:
     """Several draws of each dataset of the sparse family."""
-    found = draw_comparisons(sources.rows.of(DRAWS), sources.rows.kls)
+    main = sources.rows.main("sparse")
+    found = draw_comparisons(ours(main, sources.rows.queries_of(main)))
     title = "More than one draw"
     if found.empty:
         gap = Gap("several draws of each level", f"no rows of experiment={DRAWS}")

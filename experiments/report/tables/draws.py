@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.report.job_queries import Kls
-from experiments.report.names import label
+from experiments.report.names import in_order, label
+from experiments.report.numbers import Numbers
 from experiments.report.statistics import LEVEL, compare, holm
 from experiments.report.tables.writing import Cell, Table, number, text, whole
 
-EXPERIMENT = "draws"
 SUBJECT = "fspn"
-FAMILY = "sparse"
 ROUNDS = 20_000
 COLUMNS = (
     *("dataset", "model", "draws", "kl_subject", "kl_model", "least", "most"),
@@ -28,38 +26,33 @@ COLUMNS = (
 )
 
 
-def draw_comparisons(rows: pd.DataFrame, kls: Kls) -> pd.DataFrame:
-    """One line per dataset and model.
+def draw_comparisons(numbers: Numbers) -> pd.DataFrame:
+    """One line per dataset and model that was run on several draws of it.
 
     Arguments:
-        rows: the rows of the study.
-        kls: the KL of their queries.
+        numbers: of the sparse family, with its queries.
     """
-    done = rows[(rows["status"] == "ok") & (rows["family"] == FAMILY)]
-    done = done[~done["label"].str.contains("fit_seed=")]
-    found = pd.DataFrame(list(_lines(done, kls)), columns=list(COLUMNS))
-    if found.empty:
-        return found
-    found["p_holm"] = holm(found["p"].tolist())
-    found["verdict"] = [
+    found = pd.DataFrame(list(_lines(numbers)), columns=list(COLUMNS[:-2]))
+    p_holm = holm(found["p"].tolist())
+    verdicts = [
         "tie" if p > LEVEL else ("win" if ratio > 1 else "loss")
-        for p, ratio in zip(found["p_holm"], found["ratio"], strict=True)
+        for p, ratio in zip(p_holm, found["ratio"], strict=True)
     ]
-    return found
+    return found.assign(p_holm=p_holm, verdict=verdicts)
 
 
-def _lines(rows: pd.DataFrame, kls: Kls) -> Iterator[dict[str, object]]:
-    rows = rows[rows["fingerprint"].isin(list(kls))]
-    for dataset, here in rows.groupby("dataset", sort=True):
-        jobs = {
-            str(model): dict(zip(own["seed"], own["fingerprint"], strict=True))
-            for model, own in here.groupby("model", sort=False)
-        }
-        subject = jobs.pop(SUBJECT, {})
-        for model, own in jobs.items():
-            both = sorted(own.keys() & subject.keys())
-            pairs = [(kls[own[seed]], kls[subject[seed]]) for seed in both]
-            yield from _compared({"dataset": dataset, "model": model}, pairs)
+def _lines(numbers: Numbers) -> Iterator[dict[str, object]]:
+    for level in numbers.levels:
+        mine = numbers.queries.get((level, SUBJECT, "kl"), {})
+        for model in in_order(numbers.models - {SUBJECT}):
+            own = numbers.queries.get((level, model, "kl"), {})
+            both = [seed for seed in sorted(own) if seed in mine]
+            if len(both) > 1:
+                who: dict[str, object] = {
+                    "dataset": f"rdc_{round(100 * level):02d}",
+                    "model": model,
+                }
+                yield from _compared(who, [(own[seed], mine[seed]) for seed in both])
 
 
 def _compared(

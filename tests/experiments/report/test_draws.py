@@ -1,76 +1,59 @@
-"""Models on several draws, from rows and queries made by hand."""
+"""Models on several draws, from numbers made by hand."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from experiments.records.rows import Store
 from experiments.report.figures.draws import figure_draws
-from experiments.report.job_queries import kl_by_job
+from experiments.report.numbers import Numbers, Spread
 from experiments.report.tables.draws import draw_comparisons, draws_table
-from tests.experiments.report import fake
 
-FACTORS = {"fspn": 1.0, "bn_dag": 3.0, "bn_tree": 1.0}
+FACTORS = {"fspn": 1.0, "bn_dag": 3.0, "bn_tree": 1.0, "mspn": 7.0}
 
 
 @pytest.fixture
-def rows(tmp_path: Path) -> pd.DataFrame:
-    """FSPN on four draws, BN-DAG three times as far off on three, BN-Tree by chance either way."""
-    store, made = Store.of(tmp_path, "draws"), []
+def numbers() -> Numbers:
+    """FSPN on four draws, BN-DAG at three times its KL on three, BN-Tree by chance, MSPN on one."""
+    queries: dict[tuple[float, str, str], dict[int, np.ndarray]] = {}
     for model, factor in FACTORS.items():
-        for seed in range(4 if model == "fspn" else 3):
-            row = fake.row(model, "21", seed, experiment="draws", status="ok")
-            rng = np.random.default_rng(seed)
-            kl = factor * rng.gamma(2.0, size=60)
+        for seed in range({"fspn": 4, "mspn": 1}.get(model, 3)):
+            kl = factor * np.random.default_rng(seed).gamma(2.0, size=60)
             if model == "bn_tree":
                 kl *= np.random.default_rng(9).lognormal(sigma=0.5, size=60)
-            store.write(row, pd.DataFrame({"kl": kl}))
-            made.append(row)
-    return fake.frame(made)
+            queries.setdefault((0.21, model, "kl"), {})[seed] = kl
+    cells = {key: Spread({0: 1.0}) for key in queries}
+    return Numbers(cells, {0.21: 0.21}, queries)
 
 
-def test_models_are_compared_on_the_draws_that_both_have(
-    rows: pd.DataFrame, tmp_path: Path
-) -> None:
-    found = draw_comparisons(rows, kl_by_job(rows, tmp_path)).set_index("model")
-    assert found["draws"].tolist() == [3, 3]
+def test_models_are_compared_on_the_draws_that_both_have(numbers: Numbers) -> None:
+    found = draw_comparisons(numbers).set_index("model")
+    assert found["draws"].to_dict() == {"bn_dag": 3, "bn_tree": 3}, "one draw is no comparison"
     far = found.loc["bn_dag"]
-    assert far["ratio"] == pytest.approx(3.0, rel=1e-4)
-    assert far["low"] == pytest.approx(3.0, rel=1e-4)
+    assert far["ratio"] == pytest.approx(3.0)
+    assert far["low"] == pytest.approx(3.0)
     assert far["verdict"] == "win"
-    assert far["kl_model"] == pytest.approx(3 * far["kl_subject"], rel=1e-4)
+    assert far["kl_model"] == pytest.approx(3 * far["kl_subject"])
     assert found.loc["bn_tree", "verdict"] == "tie"
 
 
-def test_sixty_comparisons_leave_room_for_a_verdict(tmp_path: Path) -> None:
-    store, made = Store.of(tmp_path, "draws"), []
-    for i in range(60):
-        for model, factor in (("fspn", 1.0), ("bn_dag", 100.0)):
-            row = fake.row(model, "21", i % 3, experiment="draws", status="ok")
-            key = f"{model}{i}"
-            row = replace(row, dataset=f"rdc_{i // 3:02d}", label=key, fingerprint=key)
-            store.write(
-                row, pd.DataFrame({"kl": factor * np.random.default_rng(i).gamma(2.0, size=40)})
-            )
-            made.append(row)
-        for other in ("bn_tree", "mspn"):
-            row = replace(made[-1], model=other, label=f"{other}{i}", fingerprint=f"{other}{i}")
-            store.write(
-                row, pd.DataFrame({"kl": 50 * np.random.default_rng(i).gamma(2.0, size=40)})
-            )
-            made.append(row)
-    found = draw_comparisons(fake.frame(made), kl_by_job(fake.frame(made), tmp_path))
+def test_sixty_comparisons_leave_room_for_a_verdict() -> None:
+    queries = {}
+    for level in (0.07, 0.21, 0.37, 0.65, 0.83, 0.95):
+        draws = [np.random.default_rng(seed).gamma(2.0, size=40) for seed in range(3)]
+        queries[level, "fspn", "kl"] = dict(enumerate(draws))
+        for k in range(10):
+            queries[level, f"rival{k}", "kl"] = {i: 50 * kl for i, kl in enumerate(draws)}
+    numbers = Numbers({key: Spread({0: 1.0}) for key in queries}, {}, queries)
+    found = draw_comparisons(numbers)
     assert len(found) == 60
     assert set(found["verdict"]) == {"win"}
 
 
-def test_table_and_figure_show_every_model(rows: pd.DataFrame, tmp_path: Path) -> None:
-    found = draw_comparisons(rows, kl_by_job(rows, tmp_path))
+def test_table_and_figure_show_every_model(numbers: Numbers, tmp_path: Path) -> None:
+    found = draw_comparisons(numbers)
     table = draws_table(found)
     assert [cells[1].text for cells in table.rows] == ["BN-DAG", "BN-Tree"]
     assert table.rows[0][-1].text == "win"
