@@ -1,6 +1,6 @@
 """The KL of every query, job by job: from the runs that are here, else as kept with the reference.
 
-One line a job keeps five hundred jobs of a hundred queries below half a megabyte. Both sources are
+One line a job keeps five hundred jobs of a hundred queries in half a megabyte. Both sources are
 read to the same digits, so that an interval does not depend on where it is computed.
 """
 
@@ -64,7 +64,7 @@ def _parts(rows: pd.DataFrame, kls: Kls) -> Iterator[pd.DataFrame]:
 def _kept(path: Path) -> dict[str, np.ndarray]:
     if not path.is_file():
         return {}
-    table = pd.read_csv(path, dtype=str)
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
     return {
         key: np.array(values.split(), dtype=np.float64)
         for key, values in table[["fingerprint", "kl"]].itertuples(index=False, name=None)

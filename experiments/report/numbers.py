@@ -122,14 +122,14 @@ class Numbers:
             a = self.queries.get((level, other, measure), {})
             b = self.queries.get((level, subject, measure), {})
             shared = [seed for seed in sorted(a) if seed in b and len(a[seed]) == len(b[seed])]
-            pairs = [_both(a[seed], b[seed]) for seed in shared]
+            pairs = [both_known(a[seed], b[seed]) for seed in shared]
             pairs = [pair for pair in pairs if len(pair[0])]
             self._resampled[key] = compare(pairs) if pairs else None
         result: Comparison | None = self._resampled[key]
         return result
 
 
-def _both(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def both_known(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The values of the queries that both were measured on."""
     known = ~(np.isnan(a) | np.isnan(b))
     return a[known], b[known]

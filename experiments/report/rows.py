@@ -23,6 +23,10 @@ MAIN_STUDIES = ("reproduce", "smoke", "single")
 # The same models on more draws of the same datasets: what is no time is taken from there.
 DRAWS = "draws"
 MANY_DRAWS = MAIN_STUDIES[0]
+UNTIMED = (
+    *("kl_mean", "kl_median", "kl_p95", "kl_max", "kl_se", "kl_sampling_se", "kl_floored"),
+    *("size_bytes", "n_nodes", "compiled_bytes"),
+)
 TIMED = ("latency_single_ms", "engine_ms", "latency_batch_ms", "engine_batch_ms", "train_seconds")
 # Studies that add a section of their own and never are the main one.
 SUPPLEMENTS = frozenset(
@@ -52,7 +56,7 @@ class Rows:
             of its study, so that its times do not compare with theirs).
         study: the experiment that the figures and the claims are about.
         queries: values of single queries of the main study, of the rows that have them.
-        kls: the KL of single queries of other studies that compare models.
+        kls: the KL of single queries of studies that keep no more than that.
     """
 
     table: pd.DataFrame
@@ -76,7 +80,11 @@ class Rows:
 
     def queries_of(self, rows: pd.DataFrame) -> pd.DataFrame | None:
         """The queries of rows of `main`; None where there are none."""
-        found = pd.concat([self.queries, as_queries(rows, self.kls)], ignore_index=True)
+        own = self.queries
+        here = set(own[JOB].itertuples(index=False, name=None)) if len(own) else set()
+        jobs = rows[JOB].itertuples(index=False, name=None)
+        rest = rows[np.array([job not in here for job in jobs], dtype=bool)]
+        found = pd.concat([own, as_queries(rest, self.kls)], ignore_index=True)
         return found if len(found) else None
 
     def of(self, experiment: str) -> pd.DataFrame:
@@ -87,15 +95,29 @@ class Rows:
 def with_draws(main: pd.DataFrame, drawn: pd.DataFrame) -> pd.DataFrame:
     """The main study, and what is no time of the draws that it has not.
 
-    Times are those of the main study alone, taken one by one on a quiet machine.
+    Times are those of the main study alone, taken one by one on a quiet machine. Draws at other
+    settings than the main study's are left out: settings are chosen once, on the first draw.
     """
-    known = set(main[DRAW].itertuples(index=False, name=None))
-    jobs = drawn[DRAW].itertuples(index=False, name=None)
-    new = np.array([job not in known for job in jobs], dtype=bool)
-    added = drawn[new & (drawn["status"] != "failed").to_numpy()]
+    done = main[main["status"] != "failed"]
+    known = set(done[DRAW].itertuples(index=False, name=None))
+    new = [job not in known for job in drawn[DRAW].itertuples(index=False, name=None)]
+    added = drawn[np.array(new, dtype=bool) & ~at_other_settings(main, drawn)]
     if added.empty:
         return main
     return pd.concat([main, added.assign(**dict.fromkeys(TIMED, np.nan))], ignore_index=True)
+
+
+def at_other_settings(main: pd.DataFrame, drawn: pd.DataFrame) -> np.ndarray:
+    """Which draws were learned at a setting that the main study did not choose on its own."""
+    who = ["dataset", "model"]
+    chosen = {
+        tuple(job): params
+        for *job, params in main.loc[main["status"] != "failed", [*who, "params"]].itertuples(
+            index=False, name=None
+        )
+    }
+    found = drawn[[*who, "params"]].itertuples(index=False, name=None)
+    return np.array([chosen.get(tuple(job), p) != p for *job, p in found], dtype=bool)
 
 
 def on_shared_draws(rows: pd.DataFrame) -> pd.DataFrame:
@@ -105,13 +127,9 @@ def on_shared_draws(rows: pd.DataFrame) -> pd.DataFrame:
     shared = {
         dataset: frozenset.intersection(*own) for dataset, own in seeds.groupby(level="dataset")
     }
-    keep = [
-        seed in shared.get(dataset, ()) or np.isnan(kl)
-        for dataset, seed, kl in rows[["dataset", "seed", "kl_mean"]].itertuples(
-            index=False, name=None
-        )
-    ]
-    return rows[keep]
+    jobs = rows[["dataset", "seed"]].itertuples(index=False, name=None)
+    silent = pd.Series([seed not in shared.get(d, ()) for d, seed in jobs], rows.index, dtype=bool)
+    return rows.assign(**{name: rows[name].mask(silent) for name in UNTIMED})
 
 
 def load_rows(results_dir: Path, file: Path | None = None, study: str | None = None) -> Rows:
@@ -132,7 +150,7 @@ def load_rows(results_dir: Path, file: Path | None = None, study: str | None = N
     table = table.sort_values(["experiment", "dataset", "model", "seed"], kind="stable")
     main = _main_study(table, study)
     queries = _read_queries(results_dir, file, table[table["experiment"] == main])
-    kept = table[table["experiment"].isin(STUDIES) & (table["experiment"] != main)]
+    kept = table[table["experiment"].isin(STUDIES)]
     kls = kl_by_job(kept, results_dir, None if file is None else file.parent)
     return Rows(table.reset_index(drop=True), main, queries, kls)
 

@@ -7,8 +7,10 @@ Two models answer the same queries on the same draws of a dataset. The ratio of 
 
 is resampled in two stages: draws with replacement, then queries within each drawn draw, the same
 for both models (a hierarchical paired bootstrap). Several comparisons made for one statement are
-corrected by Holm's method. With one draw only the queries are resampled: such an interval says
-nothing about other draws, and carries their number so that a reader can tell.
+corrected by Holm's method. A bootstrap of few draws rejects too often (three draws that differ by a
+half: 23% at a nominal 5%), so with fewer than `FEW` of them all must agree besides. With one draw
+only the queries are resampled: such an interval says nothing about other draws, and carries their
+number so that a reader can tell.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ ROUNDS = 2_000
 LEVEL = 0.05
 
 SAME = 1e-5
-"""Ratios this close to 1 are no difference: single queries are kept to six digits."""
+"""Ratios this close to 1 are no difference: single queries are kept to five or six digits."""
+
+FEW = 5
+"""With fewer draws than this a bootstrap over them is too sure: all of them must agree besides."""
 
 Draw = tuple[np.ndarray, np.ndarray]
 """The values of the other model and of the subject on the queries of one draw."""
@@ -63,7 +68,15 @@ def compare(draws: Sequence[Draw], rounds: int = ROUNDS, seed: int = 0) -> Compa
     low, high = np.exp(np.quantile(logs, [LEVEL / 2, 1 - LEVEL / 2]))
     below, above = int((logs <= SAME).sum()), int((logs >= -SAME).sum())
     p = min(1.0, 2 * (1 + min(below, above)) / (len(logs) + 1))
+    if 1 < len(values) < FEW and not _agree(values):
+        p = 1.0
     return Comparison(float(whole[0] / whole[1]), float(low), float(high), p, len(values))
+
+
+def _agree(values: Sequence[np.ndarray]) -> bool:
+    """Whether every draw has the same model ahead."""
+    ahead = [float(np.sign(a - b)) for a, b in (both.mean(axis=1) for both in values)]
+    return len(set(ahead)) == 1
 
 
 def _slot(values: Sequence[np.ndarray], rounds: int, rng: np.random.Generator) -> np.ndarray:

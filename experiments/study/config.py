@@ -106,8 +106,8 @@ class SearchConfig:
         limit_seconds: time limit of one fit.
         rows: compare the settings on so many training rows, the best once more on all; None = all.
         finalists: how many settings are compared on all rows, where `rows` is given.
-        whole: compare on all rows whatever `rows` says: where a hyper-parameter is a number of
-            rows, fewer of them would choose another.
+        whole: compare on all rows whatever `rows` says (real tables excepted): where a setting is
+            a number of rows, fewer of them would choose another.
         job_seconds: time limit of a whole job of a study on this machine, estimates included.
     """
 

@@ -174,7 +174,9 @@ def _study(evidence: Evidence) -> pd.DataFrame:
     if rows.empty:
         return rows
     main = rows["experiment"].isin(["draws", "reproduce"]) & (rows["family"] == "sparse")
-    return rows[main & (rows["model"] == evidence.subject) & (rows["status"] == "ok")]
+    found = rows[main & (rows["model"] == evidence.subject) & (rows["status"] == "ok")]
+    ranked = found.sort_values("experiment", kind="stable")  # reproduce after draws
+    return ranked.drop_duplicates(["dataset", "seed"], keep="last")
 
 
 def _couples(

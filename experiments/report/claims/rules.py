@@ -83,9 +83,9 @@ class Pairs:
         return [pair for pair in equal if self.noise > 1 and pair.ratio < 1 - EQUAL]
 
     @property
-    def draws(self) -> int:
-        """The fewest dataset draws behind an interval; 0 where there is none."""
-        return min((p.comparison.draws for p in self.found if p.comparison), default=0)
+    def draws(self) -> tuple[int, ...]:
+        """The numbers of dataset draws behind intervals, from the fewest to the most."""
+        return tuple(sorted({p.comparison.draws for p in self.found if p.comparison}))
 
     @cached_property
     def _different(self) -> list[Pair]:
@@ -131,6 +131,8 @@ def one_draw(evidence: Evidence, pair: Pair, measure: str) -> bool:
     """Whether one of our pairs rests on a single draw of its dataset."""
     if not len(evidence.rows):
         return False
+    if pair.comparison is not None:
+        return pair.comparison.draws < 2
     models = (pair.model, evidence.subject)
     cells = [evidence.numbers.get(pair.level, model, measure) for model in models]
     return len(set.intersection(*(set(cell.values) for cell in cells if cell is not None))) < 2
@@ -176,7 +178,9 @@ def count(tested: Pairs) -> str:
     if tested.program:
         words += f", {tested.program}"
     if tested.draws:
-        words += f" ({tested.draws} dataset draw{'s' * (tested.draws > 1)} each)"
+        few, many = tested.draws[0], tested.draws[-1]
+        span = f"{few}" if few == many else f"{few} to {many}"
+        words += f" ({span} dataset draw{'s' * (many > 1)} each)"
     if worse:
         words += "; worst: " + str(min(tested.found, key=_as_printed))
     return words
@@ -344,19 +348,22 @@ def extreme(measure: str, model: str, *, largest: bool) -> Test:
     def test(evidence: Evidence) -> Finding:
         hits: list[str] = []
         misses: list[str] = []
+        fewest = math.inf
         for level in LEVELS:
-            values = _values(evidence, level, measure)
+            values, draws = _values(evidence, level, measure)
             if model in values and len(values) > 1:
                 edge = max(values.values()) if largest else min(values.values())
                 near = abs(values[model] - edge) <= EQUAL * edge
                 who = next(m for m, value in values.items() if value == edge)
                 (hits if near else misses).append(f"RDC {level:g}: {label(who)} {readable(edge)}")
+                fewest = min(fewest, draws)
         if not hits and not misses:
             return untested([f"{label(model)} not measured"])
         word = "largest" if largest else "smallest"
         words = f"{label(model)} is the {word} on {len(hits)} of {len(hits) + len(misses)} datasets"
         missed = f"; elsewhere {'; '.join(misses)}" if misses else ""
-        return Finding(by_share(len(hits), len(hits) + len(misses)), words + missed)
+        gaps = (ONE_DRAW,) if len(evidence.rows) and fewest < 2 else ()
+        return Finding(by_share(len(hits), len(hits) + len(misses)), words + missed, gaps)
 
     return test
 
@@ -408,10 +415,17 @@ def slower_than(slow: Sequence[str], fast: str, measure: str = "latency") -> Tes
     return test
 
 
-def _values(evidence: Evidence, level: float, measure: str) -> dict[str, float]:
+def _values(evidence: Evidence, level: float, measure: str) -> tuple[dict[str, float], int]:
+    """The means of all models over the draws that all of them have, and the number of those."""
     models = (*OPPONENTS, evidence.subject)
-    found = {m: evidence.numbers.mean(level, m, measure) for m in models}
-    return {m: v for m, v in found.items() if math.isfinite(v)}
+    cells = {m: evidence.numbers.get(level, m, measure) for m in models}
+    known = {m: cell.values for m, cell in cells.items() if cell is not None}
+    shared = set.intersection(*map(set, known.values())) if known else set()
+    return {
+        m: sum(values[seed] for seed in shared) / len(shared)
+        for m, values in known.items()
+        if shared
+    }, len(shared)
 
 
 def _unique(items: Iterable[str]) -> tuple[str, ...]:

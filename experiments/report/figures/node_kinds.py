@@ -13,8 +13,8 @@ from experiments.report.tables.node_kinds import VARIANTS
 NAME = "node_kinds"
 TITLE = "What each kind of node brings"
 PAYS, SAME, HARMS = "#0072b2", "#888888", "#d55e00"
-COLORS = {"costs": PAYS, "no difference": SAME, "gains": HARMS}
-MARKERS = {"costs": "o", "no difference": "|", "gains": "X"}
+COLORS = {"costs": PAYS, "no difference": SAME, "not used": SAME, "gains": HARMS}
+MARKERS = {"costs": "o", "no difference": "s", "not used": "|", "gains": "X"}
 
 
 def figure_node_kinds(found: pd.DataFrame, folder: Path) -> Picture:
@@ -56,7 +56,7 @@ def figure_node_kinds(found: pd.DataFrame, folder: Path) -> Picture:
     caption = (
         f"The default learner with one ingredient switched off, 20,000 rows, {draws} of each "
         "dataset; bars are 95% intervals by a paired bootstrap over draws and queries. Round and "
-        "blue: it pays (Holm's correction); a grey tick: no difference; a red cross: the learner "
-        "would do better without it."
+        "blue: it pays (Holm's correction); a grey square: no difference could be shown; a grey "
+        "tick: it was not used; a red cross: the learner would do better without it."
     )
     return Picture(NAME, TITLE, caption, svg)

@@ -181,7 +181,7 @@ def _draws(sources: Sources) -> Section:
     found = draw_comparisons(ours(main, sources.rows.queries_of(main)))
     title = "More than one draw"
     if found.empty:
-        gap = Gap("several draws of each level", f"no rows of experiment={DRAWS}")
+        gap = Gap("several draws of each level", f"no rows with queries of experiment={DRAWS}")
         return Section("draws-section", title, "", gaps=(gap,))
     intro = "One draw of a dataset may suit one model by chance: the same comparison on many."
     picture = figure_draws(found, sources.figures)
@@ -268,7 +268,7 @@ def _node_kinds(sources: Sources) -> Section:
     title = "What each kind of node brings"
     found = node_kind_comparisons(sources.rows.of(NODE_KINDS), sources.rows.kls)
     if found.empty:
-        gap = Gap("the ablation of node kinds", f"no rows of experiment={NODE_KINDS}")
+        gap = Gap("what each node brings", f"no rows with queries of experiment={NODE_KINDS}")
         return Section("node-kinds", title, "", gaps=(gap,))
     intro = "Sums, factorize nodes, parents, laws and trees: the default learner without each."
     picture = figure_node_kinds(found, sources.figures)

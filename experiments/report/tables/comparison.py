@@ -161,7 +161,8 @@ KL_COLUMNS = {
 def kl_table(rows: pd.DataFrame, suffix: str = "") -> Table:
     """The distribution of KL over the queries: the mean alone is ruled by a few of them."""
     found = rows[rows["kl_mean"].notna()]
-    best = found[~found["model"].isin([FLOOR])].groupby("dataset")["kl_mean"].min()
+    learned = found[~found["model"].isin([FLOOR])]
+    best = learned.groupby(["dataset", "seed"])["kl_mean"].min()
     lines = []
     for dataset, of_dataset in found.groupby("dataset", sort=True):
         for model in in_order(frozenset(of_dataset["model"])):
@@ -169,7 +170,9 @@ def kl_table(rows: pd.DataFrame, suffix: str = "") -> Table:
                 mark = OTHER_CODE if row["other_code"] else ""
                 cells: list[Cell] = [text(dataset), text(label(model)), number(row["seed"], 4)]
                 for column in KL_COLUMNS:
-                    bold = column == "kl_mean" and row[column] == best.get(dataset, math.nan)
+                    bold = column == "kl_mean" and row[column] == best.get(
+                        (dataset, row["seed"]), math.nan
+                    )
                     cells.append(number(row[column], 3, bold=bold, mark=mark))
                     mark = ""
                 lines.append(tuple(cells))
@@ -177,7 +180,7 @@ def kl_table(rows: pd.DataFrame, suffix: str = "") -> Table:
         f"kl{suffix}",
         "KL-divergence in detail",
         "Over the evidence queries of each dataset, in nats; floored: queries on which the model "
-        "put no mass where the truth has some. Bold: lowest mean of a learned model.",
+        "put no mass where the truth has some. Bold: lowest mean of a learned model on that draw.",
         ("dataset", "model", "seed", *KL_COLUMNS.values()),
         tuple(lines),
         (MARK_NOTE,) if bool(found["other_code"].any()) else (),

@@ -55,13 +55,17 @@ def node_kind_comparisons(rows: pd.DataFrame, kls: Kls) -> pd.DataFrame:
     """
     done = rows[(rows["status"] == "ok") & rows["fingerprint"].isin(list(kls))]
     done = done.assign(variant=[variant_of(params) for params in done["params"]])
+    done = done.drop_duplicates(["dataset", "variant", "seed"], keep="last")
     found = pd.DataFrame(list(_lines(done, kls)), columns=list(COLUMNS[:-2]))
     p_holm = holm(found["p"].tolist())
-    costs = [
-        "no difference" if p > LEVEL else ("costs" if ratio > 1 else "gains")
-        for p, ratio in zip(p_holm, found["ratio"], strict=True)
-    ]
-    return found.assign(p_holm=p_holm, verdict=costs)
+    rows_of = zip(p_holm, *(found[name] for name in ("ratio", "low", "high")), strict=True)
+    return found.assign(p_holm=p_holm, verdict=[_verdict(*row) for row in rows_of])
+
+
+def _verdict(p: float, ratio: float, low: float, high: float) -> str:
+    if low == high == 1.0:
+        return "not used"
+    return "no difference" if p > LEVEL else ("costs" if ratio > 1 else "gains")
 
 
 def _lines(rows: pd.DataFrame, kls: Kls) -> Iterator[dict[str, object]]:
@@ -98,8 +102,8 @@ def node_kinds_table(found: pd.DataFrame) -> Table:
         "What each kind of node brings",
         "The default learner (with laws) with one ingredient switched off, 20,000 rows. Ratio: "
         "mean KL without it over mean KL with it, so above 1 it pays. Interval: 95%, paired, over "
-        "draws and queries; verdict after Holm's correction over this table. Nats: test "
-        "log-likelihood per row that is lost without it.",
+        "draws and queries; verdict after Holm's correction over this table; not used: the learner "
+        "chose none, the model is the same. Nats: test log-likelihood per row that is lost.",
         ("dataset", "switched off", "draws", "KL with", "KL without", "ratio", "95%", "nats",
          "verdict"),
         tuple(_cells(row) for row in found.to_dict("records")),

@@ -14,6 +14,7 @@ def row(model: str, kl: float, seed: int = 0, **changes: object) -> dict[str, ob
         "dataset": "rdc_65",
         "seed": seed,
         "model": model,
+        "label": f"rdc_65/{model}/{seed}",
         "status": "ok",
         "kl_mean": kl,
         "kl_p95": 3 * kl,
@@ -29,7 +30,10 @@ def table(*rows: dict[str, object]) -> pd.DataFrame:
 
 def test_ratios_to_the_floor_and_the_best_rival() -> None:
     (line,) = floor_lines(
-        table(row("fspn", 0.03), row("true_dag", 0.02), row("mspn", 0.5), row("bn_dag", 0.1))
+        table(
+            *(row("fspn", 0.03), row("true_dag", 0.02), row("mspn", 0.5), row("bn_dag", 0.1)),
+            *(row("bn_tree", 0.5), row("fspn_paper", 0.9)),
+        )
     )
     assert line.mean_ratio == pytest.approx(1.5)
     assert line.rival["model"] == "bn_dag"
@@ -61,4 +65,7 @@ def test_the_summary_counts() -> None:
     rows += [row("true_dag", 0.001, 1), *(row("mspn", 0.5, s) for s in (0, 1))]
     (note,) = floor_table(table(*rows)).notes
     assert "on 1 of 2" in note
-    assert note.endswith("on 2")
+    assert note.endswith("on 0 of the 0 that all of them were run on")
+    rows += [row(m, 0.5, 0) for m in ("bn_dag", "bn_tree", "fspn_paper")]
+    (note,) = floor_table(table(*rows)).notes
+    assert note.endswith("on 1 of the 1 that all of them were run on")

@@ -83,7 +83,7 @@ def test_ten_pairs_need_smaller_p_values_than_one():
     pair = Pair(0.5, "mspn", 1.2, Comparison(1.2, 1.01, 1.4, 0.02, 3))
     assert Pairs((pair,), ()).better == [pair]
     assert Pairs((pair,) * 10, ()).better == []
-    assert Pairs((pair,) * 10, ()).draws == 3
+    assert Pairs((pair,) * 10, ()).draws == (3,)
 
 
 def test_without_an_interval_one_percent_counts_as_equal():
@@ -117,3 +117,13 @@ def test_digits_that_are_not_kept_decide_nothing():
     values = np.random.default_rng(0).random(100)
     assert compare([(values * (1 - 1e-7), values)]).p == 1.0
     assert compare([(values * (1 - 1e-3), values)]).p < 0.01
+
+
+def test_few_draws_must_agree():
+    rng = np.random.default_rng(0)
+    far = [(100 * (b := rng.gamma(2.0, size=80)), b) for _ in range(2)]
+    near = rng.gamma(2.0, size=80)
+    against = (0.5 * near, near)
+    assert compare(far).p < 0.01
+    assert compare([*far, against]).p == 1.0, "one of three is the other way"
+    assert compare([*far * 3, against]).p < 0.05, "of seven draws one may be"
