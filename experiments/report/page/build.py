@@ -152,7 +152,7 @@ def _study(sources: Sources, family: str) -> Section:
         return Section(f"study-{family}", title, "", gaps=(gap,))
     numbers = ours(rows, sources.rows.queries_of(rows))
     alike = on_shared_draws(rows)
-    shown = ours(alike, sources.rows.queries_of(alike))
+    shown = ours(alike, sources.rows.queries_of(alike[alike["kl_mean"].notna()]))
     published = sources.paper.numbers
     suffix = "" if is_main else f"_{family}"
     draw = (figure2, figure5, figure_batch)

@@ -87,6 +87,9 @@ def test_figures_show_the_draws_that_all_models_have(rows: Rows) -> None:
     without = on_shared_draws(rows.main("sparse").query("model != 'mspn'"))
     assert told(without, "kl_mean") == {"fspn": {0, 1}, "bn_dag": {0, 1}}
     assert told(without, "latency_single_ms") == first, "times stay, whatever is shared"
+    known = shown[shown["kl_mean"].notna()]
+    queries = ours(shown, rows.queries_of(known)).queries[0.21, "fspn", "kl"]
+    assert set(queries) == {0}, "an interval is of the draws that the point is of"
 
 
 def test_a_draw_at_another_setting_is_left_out(rows: Rows) -> None:
