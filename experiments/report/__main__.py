@@ -12,11 +12,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.records.reference import RowsError
 from experiments.report.freeze import as_kept, freeze
 from experiments.report.page.build import Sources, build, summary
 from experiments.report.page.page import Report
 from experiments.report.paper import FOLDER, load_paper
-from experiments.report.rows import RowsError, load_rows
+from experiments.report.rows import load_rows
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m experiments.report", description=__doc__)
     add = parser.add_argument
     add("--results", type=Path, default=Path("results"), help="folder that holds runs/")
-    add("--rows", type=Path, help="a CSV or Parquet file of rows instead of that folder's")
+    add("--rows", type=Path, help="a CSV or Parquet file of rows, or a folder, in place of these")
     add("--out", type=Path, help="where to write (default: report/ of the results folder)")
     add("--experiment", help="the study to report (default: reproduce, if there is one)")
     add("--paper", type=Path, default=FOLDER, help="folder of the paper's published numbers")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.records.rows import COLUMNS
+from experiments.records.reference import FOLDER, write_rows
 from experiments.report.claims.ledger import Entry, claims_table
 from experiments.report.job_queries import keep
 from experiments.report.rows import Rows
@@ -15,17 +15,15 @@ from experiments.report.tables import writing as tables
 from experiments.report.tables.loglik import benchmark_rows
 from experiments.report.tables.pairs import pairs, write_pairs
 
-FOLDER = "reference"
-
 
 def freeze(rows: Rows, entries: tuple[Entry, ...], results_dir: Path) -> Path:
     """Write rows (`as_kept`), per-query values and ledger to `reference/`; returns that folder.
 
-    A later `--rows reference/rows.csv` gives the same ledger, which a test checks.
+    A later `--rows reference/rows` gives the same ledger, which a test checks.
     """
     folder = results_dir / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    rows.table[list(COLUMNS)].to_csv(folder / "rows.csv", index=False)
+    write_rows(rows.table, results_dir)
     if len(rows.queries):
         queries = rows.queries.drop(columns="fingerprint", errors="ignore")
         queries.to_csv(folder / "queries.csv", index=False)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import yaml
 
 from experiments.records.fingerprint import code_version
-from experiments.records.rows import DTYPES, ResultRow, collect, collect_queries
+from experiments.records.reference import FOLDER, RowsError, committed, read_rows
+from experiments.records.rows import collect, collect_queries
 from experiments.report.job_queries import STUDIES, Kls, as_queries, kl_by_job
 from experiments.report.names import LAWS
 from experiments.study.plan import conf_dir
@@ -37,13 +37,8 @@ CHECKS = frozenset({"costs", "propositions"})
 """Studies of what the paper proves or says of costs, with models of their own making."""
 COMPARED = frozenset({*MAIN_STUDIES, DRAWS, "smooth", "hidden", "dense"})
 """Studies in which models compete, so that FSPN with and without laws are two models."""
-NEEDED = ("dataset", "model")
 JOB = ["experiment", "dataset", "model", "seed"]
 DRAW = JOB[1:]
-
-
-class RowsError(ValueError):
-    """The rows cannot be read; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -133,12 +128,15 @@ def on_shared_draws(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def load_rows(results_dir: Path, file: Path | None = None, study: str | None = None) -> Rows:
-    """Read the rows of a results folder, or of one CSV or Parquet file.
+    """Read the rows of a results folder, or those that a file or folder of files holds.
 
-    Without a file, the rows under `runs/` count first; those under `reference/rows.csv` fill in
-    the jobs that were not run here.
+    Without one, the rows under `runs/` count first; those under `reference/rows/` fill in the
+    jobs that were not run here.
     """
-    table = laws_apart(_read_file(file)) if file is not None else _read_folder(results_dir)
+    if file is None:
+        table = _read_folder(results_dir)
+    else:
+        table = laws_apart(read_rows(file).assign(source=file.name))
     table = table.drop_duplicates(["experiment", "label"], keep="last")
     table["other_code"] = [
         _is_other(*row)
@@ -157,7 +155,7 @@ def load_rows(results_dir: Path, file: Path | None = None, study: str | None = N
 
 def _read_queries(results_dir: Path, file: Path | None, rows: pd.DataFrame) -> pd.DataFrame:
     """The queries of the main study: those beside its rows, then those of the reference."""
-    folder = results_dir / "reference" if file is None else file.parent
+    folder = results_dir / FOLDER if file is None else file.parent
     own = collect_queries(results_dir, rows[rows["source"] == "runs"])
     path = folder / "queries.csv"
     if not path.is_file():
@@ -212,38 +210,13 @@ def with_nodes(table: pd.DataFrame) -> pd.DataFrame:
 
 def _read_folder(results_dir: Path) -> pd.DataFrame:
     runs = laws_apart(collect(results_dir, latest=True).assign(source="runs"))
-    reference = results_dir / "reference" / "rows.csv"
-    if not reference.is_file():
+    reference = committed(results_dir)
+    if reference is None:
         return runs
-    kept = laws_apart(_read_file(reference).assign(source="reference"))
+    kept = laws_apart(reference.assign(source="reference"))
     jobs = set(zip(runs["experiment"], runs["label"], strict=True))
     new = [key not in jobs for key in zip(kept["experiment"], kept["label"], strict=True)]
     return pd.concat([runs, kept[new]], ignore_index=True)
-
-
-def _read_file(path: Path) -> pd.DataFrame:
-    if not path.is_file():
-        raise RowsError(f"no such file: {path}; give a CSV or Parquet of recorded rows")
-    table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
-    absent = [name for name in NEEDED if name not in table]
-    if absent:
-        raise RowsError(f"{path} has no column {absent[0]!r}: is it a file of recorded rows?")
-    for known in fields(ResultRow):
-        if known.name not in table:
-            table[known.name] = _default(known.name, known.default)
-    texts = [name for name, kind in DTYPES.items() if kind == "str"]
-    table[texts] = table[texts].astype(object).fillna("")
-    table["label"] = [
-        label or f"{dataset}/{model}/{seed}"
-        for label, dataset, model, seed in table[["label", "dataset", "model", "seed"]].to_numpy()
-    ]
-    return table[list(DTYPES)].astype(DTYPES).assign(source=path.name)
-
-
-def _default(name: str, default: Any) -> Any:
-    if default is not MISSING:
-        return default
-    return {"seed": 0, "experiment": "single"}.get(name, "")
 
 
 def _main_study(table: pd.DataFrame, wanted: str | None) -> str:

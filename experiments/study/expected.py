@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from experiments.records.reference import committed
 from experiments.records.rows import collect
 from experiments.study.config import JobConfig, Phase
 from experiments.study.plan import conf_dir
 from experiments.study.progress import Clock
 
 COLUMNS = ["experiment", "label", "dataset", "model", "job_seconds"]
-REFERENCE = Path("reference") / "rows.csv"
 
 
 def clock_of(jobs: Sequence[JobConfig], workers: int) -> Clock:
@@ -62,8 +62,8 @@ def _rows(results_dir: Path) -> pd.DataFrame:
     """Finished rows of these results; the committed ones for the jobs that are not among them."""
     tables = [collect(results_dir, latest=True)[COLUMNS]]
     for folder in (results_dir, conf_dir().parent / "results"):
-        if (folder / REFERENCE).is_file():
-            tables.append(pd.read_csv(folder / REFERENCE, usecols=COLUMNS)[COLUMNS])
+        if (kept := committed(folder)) is not None:
+            tables.append(kept[COLUMNS])
             break
     rows = pd.concat(tables, ignore_index=True).dropna(subset="job_seconds")
     return rows.drop_duplicates(["experiment", "label"], keep="first")

@@ -6,12 +6,12 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from experiments.records.reference import committed
 from experiments.records.rows import collect
 from experiments.study.config import ConfigError, JobConfig
 from experiments.study.search import open_grid
@@ -33,14 +33,16 @@ def with_settings(config: JobConfig, dataset: Dataset) -> JobConfig:
 def _frozen(config: JobConfig) -> JobConfig:
     """The setting that was chosen on the validation rows of the first draw, and no search.
 
-    Rows that were run here count first, then the committed ones (`reference/rows.csv`).
+    Rows that were run here count first, then the committed ones (`reference/rows/`).
     """
     name, model = config.dataset["name"], config.model.name
     sources = {
         "rows that were run here": collect(config.results_dir),
-        "committed rows": _committed(Path(config.results_dir)),
+        "committed rows": committed(config.results_dir),
     }
     for source, rows in sources.items():
+        if rows is None:
+            continue
         same = (
             (rows["model"] == model)
             & (rows["dataset"] == name)
@@ -58,14 +60,6 @@ def _frozen(config: JobConfig) -> JobConfig:
         f"search.frozen is {list(config.search.frozen)} but {model} has no result of these studies "
         f"on {name}, seed {FIRST_DRAW}: run experiment={config.search.frozen[0]} first"
     )
-
-
-def _committed(results_dir: Path) -> pd.DataFrame:
-    """The rows that came with the project; none in a results folder without them."""
-    path = results_dir / "reference" / "rows.csv"
-    if not path.is_file():
-        return collect(results_dir).iloc[:0]
-    return pd.read_csv(path, dtype={"label": str, "params": str, "started_at": str})
 
 
 def _like_another(config: JobConfig, dataset: Dataset) -> JobConfig:

@@ -117,7 +117,7 @@ def test_a_reader_with_the_kept_files_gets_the_same_verdicts(
     folder = freeze(kept, entries, tmp_path)
     elsewhere = tmp_path / "clone"
     shutil.copytree(folder, elsewhere / "reference")
-    again = judge(load_rows(elsewhere, elsewhere / "reference" / "rows.csv"), paper)
+    again = judge(load_rows(elsewhere, elsewhere / "reference" / "rows"), paper)
     assert claims_table(again) == claims_table(entries)
     by_id = {entry.claim.id: entry.fspn for entry in entries}
     assert "1 to 2 dataset draws" in by_id["accuracy"].numbers

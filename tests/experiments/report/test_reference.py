@@ -25,7 +25,7 @@ def lines(text):
 
 def test_the_committed_verdicts_follow_from_the_committed_rows(paper):
     committed = lines((REFERENCE / "claims.csv").read_text(encoding="utf-8"))
-    assert lines(ledger(REFERENCE / "rows.csv", paper)) == committed
+    assert lines(ledger(REFERENCE / "rows", paper)) == committed
 
 
 def test_frozen_rows_give_the_same_ledger(tmp_path, paper):
@@ -34,8 +34,8 @@ def test_frozen_rows_give_the_same_ledger(tmp_path, paper):
     rows = as_kept(load_rows(tmp_path))
     folder = freeze(rows, judge(rows, paper), tmp_path)
     kept = (folder / "claims.csv").read_text(encoding="utf-8")
-    assert lines(ledger(folder / "rows.csv", paper)) == lines(kept)
-    changed = load_rows(tmp_path, folder / "rows.csv")
+    assert lines(ledger(folder / "rows", paper)) == lines(kept)
+    changed = load_rows(tmp_path, folder / "rows")
     changed.table.loc[changed.table["model"] == "fspn", "kl_mean"] *= 1000
     assert to_csv(claims_table(judge(changed, paper))) != kept
 

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from experiments.records.fingerprint import code_version
+from experiments.records.reference import RowsError, write_rows
 from experiments.records.rows import Store, as_frame
-from experiments.report.rows import RowsError, load_rows
+from experiments.report.rows import load_rows
 from tests.experiments.report import fake
 
 
@@ -17,8 +18,7 @@ def put(results, rows):
 
 def test_rows_of_runs_replace_those_of_the_reference(tmp_path):
     reference = [fake.row("fspn", kl_mean=1.0), fake.row("mspn", kl_mean=2.0)]
-    (tmp_path / "reference").mkdir()
-    as_frame(reference).to_csv(tmp_path / "reference" / "rows.csv", index=False)
+    write_rows(as_frame(reference), tmp_path)
     put(tmp_path, [fake.row("fspn", kl_mean=5.0, fingerprint="new")])
     table = load_rows(tmp_path).table.set_index("model")
     assert table.loc["fspn", ["kl_mean", "source"]].tolist() == [5.0, "runs"]
@@ -73,7 +73,7 @@ def test_a_file_of_something_else_is_refused(tmp_path):
     path.write_text("a,b\n1,2\n")
     with pytest.raises(RowsError, match="no column 'dataset'"):
         load_rows(tmp_path, path)
-    with pytest.raises(RowsError, match="no such file"):
+    with pytest.raises(RowsError, match="no rows at"):
         load_rows(tmp_path, tmp_path / "absent.csv")
 
 
@@ -122,8 +122,7 @@ def test_a_run_with_laws_counts_before_the_reference(tmp_path):
     laws = json.dumps({"offsets": True})
     Store.of(tmp_path, "reproduce").write(fake.row(params=laws, kl_mean=1.0))
     kept = dataclasses.replace(fake.row(), model="fspn_laws", label="rdc_65/fspn_laws/0")
-    (tmp_path / "reference").mkdir()
-    as_frame([kept]).to_csv(tmp_path / "reference" / "rows.csv", index=False)
+    write_rows(as_frame([kept]), tmp_path)
     (row,) = load_rows(tmp_path).table.to_dict("records")
     assert (row["model"], row["source"], row["kl_mean"]) == ("fspn_laws", "runs", 1.0)
 

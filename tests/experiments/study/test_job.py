@@ -6,6 +6,7 @@ import pytest
 
 from baselines.base import ModelTooLarge
 from experiments.records.locks import Machine, is_held
+from experiments.records.reference import write_rows
 from experiments.records.rows import DiskFullError, Store, as_frame, collect
 from experiments.study import job as job_module
 from experiments.study.config import ConfigError, ModelConfig, SearchConfig
@@ -105,8 +106,7 @@ def test_further_draws_and_fits_take_the_setting_of_the_first_draw(config):
 def test_committed_rows_stand_in_for_a_study_that_was_not_run_here(config, tmp_path):
     first = run_job(config).row
     elsewhere = tmp_path / "fresh clone"
-    (elsewhere / "reference").mkdir(parents=True)
-    as_frame([first]).to_csv(elsewhere / "reference" / "rows.csv", index=False)
+    write_rows(as_frame([first]), elsewhere)
     frozen = replace(config, study="draws", search=replace(config.search, frozen=("single",)))
     row = run_job(replace(frozen, results_dir=elsewhere, seed=1)).row
     assert json.loads(row.params) == json.loads(first.params)
