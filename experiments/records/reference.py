@@ -40,7 +40,7 @@ def write_rows(table: pd.DataFrame, results_dir: Path) -> Path:
 def committed(results_dir: Path) -> pd.DataFrame | None:
     """The rows that came with the project; None in a results folder without them."""
     folder = results_dir / ROWS
-    return read_rows(folder) if folder.is_dir() else None
+    return read_rows(folder) if any(folder.glob("*.csv")) else None
 
 
 def read_rows(path: Path) -> pd.DataFrame:
@@ -55,14 +55,17 @@ def read_rows(path: Path) -> pd.DataFrame:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    texts = [name for name, kind in DTYPES.items() if kind == "str"]
+    if path.suffix == ".parquet":
+        table = pd.read_parquet(path)
+    else:  # A commit may look like a number.
+        table = pd.read_csv(path, dtype=dict.fromkeys(texts, str))
     absent = [name for name in NEEDED if name not in table]
     if absent:
         raise RowsError(f"{path} has no column {absent[0]!r}: is it a file of recorded rows?")
     for known in fields(ResultRow):
         if known.name not in table:
             table[known.name] = _default(known.name, known.default)
-    texts = [name for name, kind in DTYPES.items() if kind == "str"]
     table[texts] = table[texts].astype(object).fillna("")
     table["label"] = [
         label or f"{dataset}/{model}/{seed}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import math
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -207,6 +208,23 @@ def collect(results_dir: Path | str, *, latest: bool = False) -> pd.DataFrame:
     if latest:
         table = table.drop_duplicates(["experiment", "label"], keep="last")
     return table.reset_index(drop=True)
+
+
+def without_variants(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows without those of changed settings, where the job was also run as it is planned.
+
+    A label is dataset/model/seed and what was changed of the study; another fit (`fit_seed=`) of
+    the same job is no change.
+    """
+    job = ["experiment", "dataset", "model", "seed"]
+    changes = ["".join(label.split("/", 3)[3:]) for label in rows["label"]]
+    planned = pd.Series(
+        [re.fullmatch(r"(fit_seed=\d+)?", change) is not None for change in changes],
+        index=rows.index,
+        dtype=bool,
+    )
+    known = planned.groupby([rows[name] for name in job]).transform("any")
+    return rows[planned | ~known]
 
 
 def collect_queries(results_dir: Path | str, rows: pd.DataFrame) -> pd.DataFrame:

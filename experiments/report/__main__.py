@@ -25,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
     try:
+        if options.freeze and options.rows is not None:
+            raise RowsError("--freeze keeps all rows of the results folder: leave --rows out")
         rows = load_rows(options.results, options.rows, options.experiment)
     except RowsError as error:
         print(f"report: {error}", file=sys.stderr)

@@ -10,7 +10,7 @@ import pandas as pd
 from experiments.records.reference import FOLDER, write_rows
 from experiments.report.claims.ledger import Entry, claims_table
 from experiments.report.job_queries import keep
-from experiments.report.rows import Rows
+from experiments.report.rows import JOB, Rows
 from experiments.report.tables import writing as tables
 from experiments.report.tables.loglik import benchmark_rows
 from experiments.report.tables.pairs import pairs, write_pairs
@@ -25,8 +25,8 @@ def freeze(rows: Rows, entries: tuple[Entry, ...], results_dir: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(rows.table, results_dir)
     if len(rows.queries):
-        queries = rows.queries.drop(columns="fingerprint", errors="ignore")
-        queries.to_csv(folder / "queries.csv", index=False)
+        values = rows.queries.drop(columns=JOB)
+        values.set_index("fingerprint").to_csv(folder / "queries.csv")
     found = pairs(benchmark_rows(rows.table), results_dir)
     if found:
         write_pairs(found, results_dir)

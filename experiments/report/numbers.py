@@ -94,6 +94,14 @@ class Numbers:
         below = float(np.mean([b.values[seed] for seed in shared]))
         return above / below if below > 0 else float("nan")
 
+    def factor(self, level: float, other: str, subject: str, measure: str) -> float:
+        """The ratio over the queries that both answered, where these are known, else of means.
+
+        A slow model is not timed on every query, so its mean is of others than the subject's.
+        """
+        found = self.compare(level, other, subject, measure)
+        return self.ratio(level, other, subject, measure) if found is None else found.ratio
+
     def same_node(self, level: float, other: str, subject: str, measure: str) -> bool:
         """Whether two cells may be compared: no times, or times of one node type."""
         cells = [self.get(level, model, measure) for model in (other, subject)]

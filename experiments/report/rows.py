@@ -13,9 +13,10 @@ import yaml
 
 from experiments.records.fingerprint import code_version
 from experiments.records.reference import FOLDER, RowsError, committed, read_rows
-from experiments.records.rows import collect, collect_queries
+from experiments.records.rows import collect, collect_queries, without_variants
 from experiments.report.job_queries import STUDIES, Kls, as_queries, kl_by_job
 from experiments.report.names import LAWS
+from experiments.report.numbers import Numbers, ours
 from experiments.study.plan import conf_dir
 
 # Studies that can be the main one; `reproduce` first, as all its jobs are measured in one go.
@@ -58,6 +59,9 @@ class Rows:
     study: str
     queries: pd.DataFrame = field(default_factory=pd.DataFrame)
     kls: Kls = field(default_factory=dict)
+    _numbers: dict[str, Numbers] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def main(self, family: str) -> pd.DataFrame:
         """The rows of one family of datasets in the main study.
@@ -67,18 +71,36 @@ class Rows:
         """
         of_family = self.table[self.table["family"] == family]
         for study in (self.study, family):
-            found = of_family[of_family["experiment"] == study]
+            found = without_variants(of_family[of_family["experiment"] == study])
             if len(found):
-                drawn = of_family[of_family["experiment"] == DRAWS]
-                return with_draws(found, drawn) if study == MANY_DRAWS else found
+                return with_draws(found, self._drawn(family, study))
         return of_family.iloc[:0]
+
+    def at_other_settings(self, family: str) -> pd.DataFrame:
+        """The draws that `main` leaves out, since the settings were chosen anew after them."""
+        main = self.main(family)
+        drawn = self._drawn(family, self.study)
+        return drawn[at_other_settings(main[main["experiment"] != DRAWS], drawn)]
+
+    def numbers(self, family: str) -> Numbers:
+        """The numbers of `main` with their queries, computed once."""
+        if family not in self._numbers:
+            rows = self.main(family)
+            self._numbers[family] = ours(rows, self.queries_of(rows))
+        return self._numbers[family]
+
+    def _drawn(self, family: str, study: str) -> pd.DataFrame:
+        """Further draws of a family; of the main study's datasets or of the family's own."""
+        table = self.table
+        if study not in (MANY_DRAWS, family):
+            return table.iloc[:0]
+        return without_variants(table[(table["family"] == family) & (table["experiment"] == DRAWS)])
 
     def queries_of(self, rows: pd.DataFrame) -> pd.DataFrame | None:
         """The queries of rows of `main`; None where there are none."""
-        own = self.queries
-        here = set(own[JOB].itertuples(index=False, name=None)) if len(own) else set()
-        jobs = rows[JOB].itertuples(index=False, name=None)
-        rest = rows[np.array([job not in here for job in jobs], dtype=bool)]
+        own = _of_jobs(self.queries, rows)
+        here = set(own["fingerprint"]) if len(own) else set()
+        rest = rows[~rows["fingerprint"].isin(here)]
         found = pd.concat([own, as_queries(rest, self.kls)], ignore_index=True)
         return found if len(found) else None
 
@@ -112,19 +134,44 @@ def at_other_settings(main: pd.DataFrame, drawn: pd.DataFrame) -> np.ndarray:
         )
     }
     found = drawn[[*who, "params"]].itertuples(index=False, name=None)
-    return np.array([chosen.get(tuple(job), p) != p for *job, p in found], dtype=bool)
+    same = [same_setting(chosen.get(tuple(job), params), params) for *job, params in found]
+    return ~np.array(same, dtype=bool)
+
+
+def same_setting(first: str, second: str) -> bool:
+    """Whether two settings agree in the hyper-parameters that both name.
+
+    >>> same_setting('{"alpha": 1, "prior": "flat"}', '{"alpha": 1}')
+    True
+    """
+    one, two = (json.loads(params or "{}") for params in (first, second))
+    return all(one[key] == two[key] for key in one.keys() & two.keys())
 
 
 def on_shared_draws(rows: pd.DataFrame) -> pd.DataFrame:
-    """What is no time on the draws that all models of a dataset have, so that means compare."""
-    told = rows[rows["kl_mean"].notna()]
-    seeds = told.groupby(["dataset", "model"])["seed"].agg(frozenset)
-    shared = {
-        dataset: frozenset.intersection(*own) for dataset, own in seeds.groupby(level="dataset")
-    }
-    jobs = rows[["dataset", "seed"]].itertuples(index=False, name=None)
-    silent = pd.Series([seed not in shared.get(d, ()) for d, seed in jobs], rows.index, dtype=bool)
-    return rows.assign(**{name: rows[name].mask(silent) for name in UNTIMED})
+    """The measures on the draws that most models of a dataset have, so that means compare.
+
+    Times are taken on the draws that have times. A model without these draws has no value.
+    """
+    for columns, told in ((UNTIMED, "kl_mean"), (TIMED, "train_seconds")):
+        shown = _is_shared(rows[rows[told].notna()])
+        silent = ~shown.reindex(rows.index, fill_value=False)
+        rows = rows.assign(**{name: rows[name].mask(silent) for name in columns})
+    return rows
+
+
+def _is_shared(rows: pd.DataFrame) -> pd.Series:
+    """Which rows are of the draws that most models of their dataset have, if their model has all.
+
+    Where some draws are common to all models, these are the ones.
+    """
+    models = rows.groupby(["dataset", "seed"])["model"].transform("nunique")
+    chosen = models == models.groupby(rows["dataset"]).transform("max")
+    own = rows[chosen].groupby(["dataset", "model"])["seed"].nunique()
+    wanted = rows[chosen].groupby("dataset")["seed"].nunique()
+    who = rows[["dataset", "model"]].itertuples(index=False, name=None)
+    complete = [own.get((dataset, model), 0) == wanted.get(dataset) for dataset, model in who]
+    return chosen & pd.Series(complete, rows.index, dtype=bool)
 
 
 def load_rows(results_dir: Path, file: Path | None = None, study: str | None = None) -> Rows:
@@ -160,13 +207,17 @@ def _read_queries(results_dir: Path, file: Path | None, rows: pd.DataFrame) -> p
     path = folder / "queries.csv"
     if not path.is_file():
         return own
-    kept = _renamed(pd.read_csv(path), rows)
-    own = _renamed(own, rows)
-    if own.empty:
-        return kept
-    here = set(own[JOB].itertuples(index=False, name=None))
-    new = [key not in here for key in kept[JOB].itertuples(index=False, name=None)]
-    return pd.concat([own, kept[new]], ignore_index=True)
+    here = set(own["fingerprint"]) if len(own) else set()
+    rest = rows[~rows["fingerprint"].isin(here)]
+    return pd.concat([own, _of_jobs(pd.read_csv(path), rest)], ignore_index=True)
+
+
+def _of_jobs(queries: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """The queries of the jobs of `rows`, under the names that these have."""
+    if queries.empty:
+        return queries
+    values = queries.drop(columns=JOB, errors="ignore")
+    return values.merge(rows[["fingerprint", *JOB]].drop_duplicates("fingerprint"))
 
 
 def laws_apart(table: pd.DataFrame) -> pd.DataFrame:
@@ -181,20 +232,6 @@ def laws_apart(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(
         model=table["model"].mask(found, LAWS), label=table["label"].mask(found, labels)
     )
-
-
-def _renamed(queries: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Queries of a model that its rows call by another name (`laws_apart`)."""
-    if queries.empty:
-        return queries
-    job = ["experiment", "dataset", "seed"]
-    known = {(*key, m) for *key, m in rows[[*job, "model"]].itertuples(index=False, name=None)}
-    keys = list(queries[job].itertuples(index=False, name=None))
-    moved = [
-        m == "fspn" and (*key, m) not in known and (*key, LAWS) in known
-        for key, m in zip(keys, queries["model"], strict=True)
-    ]
-    return queries.assign(model=queries["model"].mask(pd.Series(moved, index=queries.index), LAWS))
 
 
 def with_nodes(table: pd.DataFrame) -> pd.DataFrame:
@@ -224,7 +261,7 @@ def _main_study(table: pd.DataFrame, wanted: str | None) -> str:
     if wanted is not None and wanted not in present:
         known = ", ".join(sorted(present)) or "none"
         raise RowsError(f"no rows of experiment {wanted!r}; there are: {known}")
-    if wanted is not None and wanted not in SUPPLEMENTS:
+    if wanted is not None and wanted not in SUPPLEMENTS | {DRAWS}:
         return wanted
     others = sorted(present - SUPPLEMENTS - {DRAWS})
     return next((name for name in (*MAIN_STUDIES, *others) if name in present), "")

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.records.reference import committed
-from experiments.records.rows import collect
+from experiments.records.rows import collect, without_variants
 from experiments.study.config import ConfigError, JobConfig
 from experiments.study.search import open_grid
 from experiments.types import Dataset
@@ -40,9 +40,10 @@ def _frozen(config: JobConfig) -> JobConfig:
         "rows that were run here": collect(config.results_dir),
         "committed rows": committed(config.results_dir),
     }
-    for source, rows in sources.items():
-        if rows is None:
+    for source, found in sources.items():
+        if found is None:
             continue
+        rows = without_variants(found)
         same = (
             (rows["model"] == model)
             & (rows["dataset"] == name)
@@ -51,9 +52,9 @@ def _frozen(config: JobConfig) -> JobConfig:
             & ~rows["label"].str.contains("fit_seed=")
         )
         for study in config.search.frozen:
-            found = rows[same & (rows["experiment"] == study)]
-            if len(found):
-                chosen = _chosen(config, found)
+            own = rows[same & (rows["experiment"] == study)]
+            if len(own):
+                chosen = _chosen(config, own)
                 log.info("%s: settings of %s, seed %d, by %s", model, name, FIRST_DRAW, source)
                 return _at(config, {k: [v] for k, v in chosen.items()}, {})
     raise ConfigError(

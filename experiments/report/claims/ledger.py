@@ -66,6 +66,7 @@ class Evidence:
             one to large models.
         checks: results of the checks of Propositions 1 and 3.
         rows: all recorded rows, of every study; none for the paper.
+        main: those behind `numbers`.
     """
 
     numbers: Numbers
@@ -74,6 +75,7 @@ class Evidence:
     scaling: tuple[PowerFit, ...]
     checks: Checks
     rows: pd.DataFrame = field(default_factory=pd.DataFrame)
+    main: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def of(self, experiment: str) -> pd.DataFrame:
         """The finished rows of an experiment."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -152,9 +152,8 @@ def _pair(evidence: Evidence, level: float, model: str, measure: str) -> Pair:
     if not _comparable(evidence, level, model, measure):
         return Pair(level, model, math.nan)
     numbers, subject = evidence.numbers, evidence.subject
-    comparison = numbers.compare(level, model, subject, measure)
-    whole = numbers.ratio(level, model, subject, measure)
-    return Pair(level, model, whole if comparison is None else comparison.ratio, comparison)
+    factor = numbers.factor(level, model, subject, measure)
+    return Pair(level, model, factor, numbers.compare(level, model, subject, measure))
 
 
 def _as_printed(pair: Pair) -> float:
@@ -349,8 +348,10 @@ def extreme(measure: str, model: str, *, largest: bool) -> Test:
         hits: list[str] = []
         misses: list[str] = []
         fewest = math.inf
+        known: set[str] = set()
         for level in LEVELS:
             values, draws = _values(evidence, level, measure)
+            known |= values.keys()
             if model in values and len(values) > 1:
                 edge = max(values.values()) if largest else min(values.values())
                 near = abs(values[model] - edge) <= EQUAL * edge
@@ -362,8 +363,12 @@ def extreme(measure: str, model: str, *, largest: bool) -> Test:
         word = "largest" if largest else "smallest"
         words = f"{label(model)} is the {word} on {len(hits)} of {len(hits) + len(misses)} datasets"
         missed = f"; elsewhere {'; '.join(misses)}" if misses else ""
-        gaps = (ONE_DRAW,) if len(evidence.rows) and fewest < 2 else ()
-        return Finding(by_share(len(hits), len(hits) + len(misses)), words + missed, gaps)
+        gaps = [f"{label(m)} not measured" for m in OPPONENTS if m not in known]
+        if len(hits) + len(misses) < len(LEVELS):
+            gaps.append(f"{len(LEVELS) - len(hits) - len(misses)} of {len(LEVELS)} levels")
+        if len(evidence.rows) and fewest < 2:
+            gaps.append(ONE_DRAW)
+        return Finding(by_share(len(hits), len(hits) + len(misses)), words + missed, tuple(gaps))
 
     return test
 
@@ -374,8 +379,10 @@ def grows(model: str, measure: str) -> Test:
     def test(evidence: Evidence) -> Finding:
         values = [evidence.numbers.mean(level, model, measure) for level in LEVELS]
         known = [v for v in values if v > 0]
-        if len(known) < 2:
-            return untested([f"{label(model)} not measured"])
+        if len(known) < 3:  # Of two steps at least one has to rise.
+            return untested([f"{label(model)} not measured on three levels"])
+        absent = [level for level, v in zip(LEVELS, values, strict=True) if not v > 0]
+        gaps = (f"{label(model)} not measured at RDC {_listed(absent)}",) if absent else ()
         factor = known[-1] / known[0]
         rises = sum(b > (1 + EQUAL) * a for a, b in pairwise(known))
         strong = factor >= 10 and rises >= len(known) - 2
@@ -383,34 +390,24 @@ def grows(model: str, measure: str) -> Test:
         ends = f"{readable(known[0])} to {readable(known[-1])} ({readable(factor)}×)"
         steps = f"rising in {rises} of {len(known) - 1} steps"
         words = f"{ends}, {steps}; the factor rests on the two end points"
-        return Finding(Verdict.HOLDS if strong else weak, words)
+        return Finding(Verdict.HOLDS if strong else weak, words, gaps)
 
     return test
 
 
 def slower_than(slow: Sequence[str], fast: str, measure: str = "latency") -> Test:
-    """Each of `slow` needs more than `fast` on every level."""
+    """Each of `slow` needs more than `fast` on every level, by the rules of all pairs."""
 
     def test(evidence: Evidence) -> Finding:
-        more, less, gaps, total = [], [], [], 0
-        key = evidence.measured_by(measure)
-        equal = max(noise(evidence, key), 1 + EQUAL)
-        for model in slow:
-            ratios = [Pair(x, model, evidence.numbers.ratio(x, model, fast, key)) for x in LEVELS]
-            alike = [p for p in ratios if evidence.numbers.same_node(p.level, model, fast, key)]
-            known = [pair for pair in alike if math.isfinite(pair.ratio)]
-            more += [pair for pair in known if pair.ratio >= equal]
-            less += [pair for pair in known if pair.ratio <= 1 / equal]
-            total += len(known)
-            if not known:
-                gaps.append(f"{label(model)} or {label(fast)} not measured")
-        if not total:
-            return untested(gaps)
-        words = f"slower than {label(fast)} in {len(more)} of {total} pairs, faster in {len(less)}"
-        words += f", {PROGRAMS[key]}" if key in PROGRAMS else ""
+        tested = pairs(replace(evidence, subject=fast), measure, slow)
+        if not tested.found:
+            return untested(tested.gaps)
+        more, less, total = len(tested.better), len(tested.worse), len(tested.found)
+        words = f"slower than {label(fast)} in {more} of {total} pairs, faster in {less}"
+        words += f", {tested.program}" if tested.program else ""
         if less:
-            words += "; e.g. " + str(min(less, key=_as_printed))
-        return Finding(by_count(len(more), len(less), total), words, tuple(gaps))
+            words += "; e.g. " + str(min(tested.worse, key=_as_printed))
+        return Finding(by_count(more, less, total), words, tested.gaps)
 
     return test
 

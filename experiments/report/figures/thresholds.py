@@ -25,17 +25,28 @@ HOW = (
 
 def threshold_pictures(rows: pd.DataFrame, folder: Path) -> list[Picture]:
     """Per model the KL on all datasets as maps and as lines, then all measures per dataset."""
+    rows = with_taus(rows)
     known = rows[rows["tau_low"].notna() & rows["tau_high"].notna()]
     pictures = []
     for model, found in known.groupby("model", sort=True):
         scales = {panel.column: scale_of(found, panel) for panel in PANELS}
-        pictures.append(figure_kl_maps(found, str(model), scales["kl_mean"], folder))
-        pictures.append(figure_kl_lines(found, str(model), folder))
+        if scales["kl_mean"] is not None:  # A user's own table has no truth to compare with.
+            pictures.append(figure_kl_maps(found, str(model), scales["kl_mean"], folder))
+            pictures.append(figure_kl_lines(found, str(model), folder))
         pictures += [
             figure_thresholds(mine, str(dataset), str(model), scales, folder)
             for dataset, mine in found.groupby("dataset", sort=True)
         ]
     return pictures
+
+
+def with_taus(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the thresholds that their labels name, where a failed fit has recorded none."""
+    named = {
+        tau: rows["label"].str.extract(rf"{tau}=([\d.]+)", expand=False).astype(float)
+        for tau in ("tau_low", "tau_high")
+    }
+    return rows.assign(**{tau: rows[tau].fillna(given) for tau, given in named.items()})
 
 
 def figure_thresholds(
@@ -50,7 +61,7 @@ def figure_thresholds(
     return Picture(name, f"Thresholds on {dataset}", caption, svg, narrow, _gaps(rows))
 
 
-def figure_kl_maps(rows: pd.DataFrame, model: str, scale: Scale | None, folder: Path) -> Picture:
+def figure_kl_maps(rows: pd.DataFrame, model: str, scale: Scale, folder: Path) -> Picture:
     """The KL-divergence on every dataset, side by side."""
     name = f"thresholds_kl_{model}"
     with paper_style():
@@ -113,15 +124,11 @@ def _measures(
     return figure
 
 
-def _kl_maps(
-    rows: pd.DataFrame, scale: Scale | None, across: int, size: tuple[float, float]
-) -> Any:
+def _kl_maps(rows: pd.DataFrame, scale: Scale, across: int, size: tuple[float, float]) -> Any:
     figure, axes = _panels(rows, across, size)
     for axis, (dataset, mine) in zip(axes, rows.groupby("dataset", sort=True), strict=False):
-        if scale is not None:
-            _heat_map(axis, mine, PANELS[0], scale, str(dataset))
-    if scale is not None:
-        _bar(figure, axes, scale, PANELS[0])
+        _heat_map(axis, mine, PANELS[0], scale, str(dataset))
+    _bar(figure, axes, scale, PANELS[0])
     return figure
 
 
@@ -131,7 +138,11 @@ def _kl_lines(rows: pd.DataFrame, across: int, size: tuple[float, float]) -> Any
     markers = dict(zip(sorted(set(rows["tau_high"])), cycle("osD^v*xP"), strict=False))
     for axis, (dataset, mine) in zip(axes, rows.groupby("dataset", sort=True), strict=False):
         spread = mine.pivot_table(
-            index="tau_low", columns="tau_high", values="kl_mean", aggfunc=["min", "max"]
+            index="tau_low",
+            columns="tau_high",
+            values="kl_mean",
+            aggfunc=["min", "max"],
+            dropna=False,
         )
         grid = grid_of(mine, "kl_mean")
         for tau in [each for each in markers if each in grid]:

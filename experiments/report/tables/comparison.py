@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -59,7 +59,7 @@ def nodes_table(ours: Numbers, paper: Numbers, suffix: str = "") -> Table:
 def ratios_table(ours: Numbers, paper: Numbers, subject: str, suffix: str = "") -> Table:
     """How many times better `subject` is than every model on every level, with the paper's ratio.
 
-    A ratio is mean(other) / mean(subject) over the seeds that both have.
+    A ratio is that of means over the draws and queries that both have (`Numbers.factor`).
     """
     rows = []
     for level in sorted({*ours.levels, *paper.levels}):
@@ -67,19 +67,16 @@ def ratios_table(ours: Numbers, paper: Numbers, subject: str, suffix: str = "") 
             cells = [text(f"{level:.2f}"), text(label(model))]
             for measure in MEASURES.values():
                 mark = _node_mark(ours, [level], model, subject, measure.key)
-                cells.append(times(ours.ratio(level, model, subject, measure.key), mark=mark))
+                cells.append(times(ours.factor(level, model, subject, measure.key), mark=mark))
                 if measure.paper:
-                    cells.append(times(paper.ratio(level, model, "fspn", measure.key)))
+                    cells.append(times(paper.factor(level, model, "fspn", measure.key)))
             rows.append(tuple(cells))
-    header = ["RDC", "against"]
-    for measure in MEASURES.values():
-        header += [measure.short, *([f"{measure.short}, paper"] if measure.paper else [])]
     return Table(
         f"ratios_{subject}{suffix}",
         f"{label(subject)} against every model",
         f"The other model's value divided by that of {label(subject)}: above 1, FSPN is better "
         "(lower KL, faster, smaller). Beside it the same ratio of the paper's published values.",
-        tuple(header),
+        ("RDC", "against", *_measured()),
         tuple(rows),
         (*_not_run(ours), *_marks(ours), *_absent(ours)),
         folded=True,
@@ -88,9 +85,6 @@ def ratios_table(ours: Numbers, paper: Numbers, subject: str, suffix: str = "") 
 
 def best_ratios_table(ours: Numbers, paper: Numbers, subject: str, suffix: str = "") -> Table:
     """The largest ratio over the levels for every model and measure: the "up to" numbers."""
-    header = ["against"]
-    for measure in MEASURES.values():
-        header += [measure.short, *([f"{measure.short}, paper"] if measure.paper else [])]
     rows = []
     for model in _others(ours, subject):
         cells = [text(label(model))]
@@ -104,10 +98,16 @@ def best_ratios_table(ours: Numbers, paper: Numbers, subject: str, suffix: str =
         f"best_ratios_{subject}{suffix}",
         f"{label(subject)}: up to how many times better",
         "The largest ratio over the six datasets, other model over FSPN, as the paper quotes it.",
-        tuple(header),
+        ("against", *_measured()),
         tuple(rows),
         (*_not_run(ours), *_marks(ours), *_absent(ours)),
     )
+
+
+def _measured() -> Iterator[str]:
+    """The headings of all measures, each with the paper's beside it where that has it."""
+    for measure in MEASURES.values():
+        yield from (measure.short, *([f"{measure.short}, paper"] if measure.paper else []))
 
 
 def _not_run(ours: Numbers) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ def _not_run(ours: Numbers) -> tuple[str, ...]:
 
 
 def _largest(numbers: Numbers, model: str, subject: str, measure: str) -> float:
-    ratios = [numbers.ratio(level, model, subject, measure) for level in numbers.levels]
+    ratios = [numbers.factor(level, model, subject, measure) for level in numbers.levels]
     return max((ratio for ratio in ratios if math.isfinite(ratio)), default=math.nan)
 
 
@@ -140,7 +140,7 @@ def ratios_frame(ours: Numbers, paper: Numbers, subject: str) -> pd.DataFrame:
                             "rdc": level,
                             "against": model,
                             "measure": key,
-                            "ratio": ours.ratio(level, model, subject, key),
+                            "ratio": ours.factor(level, model, subject, key),
                             "paper_ratio": paper.ratio(level, model, "fspn", key),
                         }
                     )

@@ -40,6 +40,15 @@ def study_gaps(rows: pd.DataFrame, prefix: str) -> list[Gap]:
     return gaps + failed(rows)
 
 
+def left_out(draws: pd.DataFrame) -> list[Gap]:
+    """Draws that no number is of, since the main study has chosen other settings since."""
+    why = "learned at other settings than the main study's: run experiment=draws again"
+    return [
+        Gap(f"{len(found)} further draws of {label(str(model))} on {dataset}", why)
+        for (model, dataset), found in draws.groupby(["model", "dataset"])
+    ]
+
+
 def failed(rows: pd.DataFrame) -> list[Gap]:
     """Rows that hold no or not all measures."""
     bad = rows[rows["status"] != "ok"]

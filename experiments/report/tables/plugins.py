@@ -26,7 +26,9 @@ def plugins_table(rows: pd.DataFrame) -> Table:
     named = _named(rows)
     datasets = sorted(set(named["dataset"]))
     variants = sorted(set(named["variant"]), key=lambda name: (name != RECIPE, name))
-    found = {(r["variant"], r["dataset"]): r for r in named.to_dict("records")}
+    columns = [column for column, _ in MEASURES]
+    means = named.groupby(["variant", "dataset"], as_index=False)[columns].mean()
+    found = {(r["variant"], r["dataset"]): r for r in means.to_dict("records")}
     best = {d: min(r["kl_mean"] for (_, x), r in found.items() if x == d) for d in datasets}
     lines = [
         (text(variant), *(c for d in datasets for c in _cells(found.get((variant, d)), best[d])))

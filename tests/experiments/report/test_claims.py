@@ -96,7 +96,7 @@ def with_queries(rows, models, **values):
     """The rows with per-query values: of each model a list, the same on every level."""
     parts = [
         pd.DataFrame({name: values[name][model] for name in values}).assign(
-            experiment="reproduce", dataset=f"rdc_{lev}", model=model, seed=0
+            fingerprint=fake.row(model, lev).fingerprint
         )
         for model in models
         for lev in fake.LEVELS

@@ -148,15 +148,25 @@ def test_a_failed_cell_of_the_grid_is_named(tmp_path):
         "fspn_paper",
         experiment="thresholds",
         level="95",
-        label="bad",
-        tau_low=0.01,
-        tau_high=0.7,
+        label="rdc_95/fspn_paper/0/model.tau_high=0.7,model.tau_low=0.01",
+        tau_low=math.nan,  # as a fit that fails records it
+        tau_high=math.nan,
         status="failed",
         error="boom",
         kl_mean=math.nan,
     )
     *_, picture = threshold_pictures(fake.frame([*rows, bad]), tmp_path)
     assert picture.gaps == ("tau_low 0.01, tau_high 0.7: failed boom",)
+
+
+@pytest.mark.usefixtures("svg_only")
+def test_a_sweep_on_a_table_without_truth_has_maps_of_the_other_measures(tmp_path):
+    rows = fake.frame(fake.thresholds()).assign(kl_mean=math.nan)
+    (picture,) = threshold_pictures(rows, tmp_path)
+    assert picture.name == "thresholds_rdc_95_fspn_paper"
+    part = fake.frame(fake.thresholds())
+    part.loc[part["tau_high"] == 0.9, "kl_mean"] = math.nan
+    assert len(threshold_pictures(part, tmp_path)) == 3
 
 
 def test_no_threshold_rows_no_pictures(tmp_path):

@@ -93,7 +93,7 @@ def test_figures_show_the_draws_that_all_models_have(rows: Rows) -> None:
 
 
 def test_a_draw_at_another_setting_is_left_out(rows: Rows) -> None:
-    main, drawn = rows.of("reproduce"), rows.of("draws")
+    main, drawn = (rows.of(study).assign(params='{"alpha": 1}') for study in ("reproduce", "draws"))
     other = drawn.assign(params=drawn["params"].where(drawn["seed"] != 2, '{"alpha": 9}'))
     assert at_other_settings(main, other).sum() == 1
     assert set(with_draws(main, other)["seed"]) == {0, 1}

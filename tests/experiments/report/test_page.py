@@ -163,7 +163,12 @@ def test_an_error_in_the_page_does_not_go_unseen(tmp_path, page):
 
 def test_a_wrong_file_is_a_clear_error(tmp_path, capsys):
     assert command.main(["--rows", str(tmp_path / "absent.csv")]) == 2
-    assert "no such file" in capsys.readouterr().err
+    assert "no rows at" in capsys.readouterr().err
+
+
+def test_a_part_of_the_rows_is_never_kept_as_all_of_them(tmp_path, capsys):
+    assert command.main(["--rows", str(tmp_path), "--freeze", "--results", str(tmp_path)]) == 2
+    assert "leave --rows out" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("svg_only")

@@ -47,4 +47,5 @@ def test_per_query_values_are_kept_with_them(tmp_path, paper):
     folder = freeze(rows, judge(rows, paper), tmp_path)
     kept = pd.read_csv(folder / "queries.csv")
     assert kept["kl"].tolist() == [0.123457]
-    assert kept["model"].tolist() == ["fspn"]
+    assert kept["fingerprint"].tolist() == [fake.row().fingerprint]
+    assert load_rows(tmp_path, folder / "rows").queries["model"].tolist() == ["fspn"]

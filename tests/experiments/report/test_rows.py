@@ -7,7 +7,9 @@ import pytest
 from experiments.records.fingerprint import code_version
 from experiments.records.reference import RowsError, write_rows
 from experiments.records.rows import Store, as_frame
-from experiments.report.rows import load_rows
+from experiments.report.freeze import as_kept, freeze
+from experiments.report.rows import load_rows, on_shared_draws
+from experiments.report.tables.gaps import left_out
 from tests.experiments.report import fake
 
 
@@ -83,11 +85,12 @@ def test_a_file_of_something_else_is_refused(tmp_path):
         (None, "reproduce"),
         ("smoke", "smoke"),
         ("thresholds", "reproduce"),
+        ("draws", "reproduce"),
         ("my_own", "my_own"),
     ],
 )
 def test_the_main_study(tmp_path, wanted, study):
-    names = ("smoke", "reproduce", "thresholds", "my_own")
+    names = ("smoke", "reproduce", "thresholds", "my_own", "draws")
     put(tmp_path, [fake.row(experiment=name) for name in names])
     assert load_rows(tmp_path, study=wanted).study == study
 
@@ -103,6 +106,47 @@ def test_a_family_is_taken_from_its_own_study_if_the_main_one_lacks_it(rows):
     found = rows([fake.row(), smooth, fake.row(experiment="thresholds", label="x")])
     assert found.main("smooth")["dataset"].tolist() == ["smooth_65"]
     assert found.main("sparse")["experiment"].tolist() == ["reproduce"]
+
+
+def test_a_changed_setting_is_no_part_of_a_study_that_has_the_planned_one(rows):
+    planned, again = fake.row(), fake.row(label="rdc_65/fspn/0/fit_seed=3", fingerprint="b")
+    changed = fake.row(label="rdc_65/fspn/0/model.alpha=9", fingerprint="c", kl_mean=9.0)
+    alone = fake.row("mspn", label="rdc_65/mspn/0/search.rows=5", fingerprint="d")
+    found = rows([planned, again, changed, alone]).main("sparse")
+    assert set(found["label"]) == {planned.label, again.label, alone.label}
+
+
+def test_draws_of_a_family_join_its_own_study(rows):
+    first = fake.row(experiment="smooth", prefix="smooth", params='{"alpha": 1}')
+    same = {"experiment": "draws", "prefix": "smooth"}
+    more = fake.row(seed=1, params='{"alpha": 1, "added": null}', **same)
+    other = fake.row(seed=2, params='{"alpha": 2}', **same)
+    found = rows([fake.row(), first, more, other])
+    assert sorted(found.main("smooth")["seed"]) == [0, 1]
+    assert found.at_other_settings("smooth")["seed"].tolist() == [2]
+    (gap,) = left_out(found.at_other_settings("smooth"))
+    assert gap.what == "1 further draws of FSPN on smooth_65"
+
+
+def test_means_are_of_the_draws_that_most_models_have():
+    table = fake.frame(
+        [fake.row(m, seed=s) for m in ("fspn", "bn_dag") for s in (0, 1)]
+        + [fake.row("bn_tree", seed=0), fake.row("mspn", seed=1)]
+    )
+    shown = on_shared_draws(table).set_index(["model", "seed"])
+    for column in ("kl_mean", "train_seconds"):
+        known = set(shown[column].dropna().index)
+        assert known == {(model, seed) for model in ("fspn", "bn_dag") for seed in (0, 1)}
+
+
+def test_a_rerun_without_queries_is_not_judged_by_those_of_the_run_before(tmp_path):
+    queries = pd.DataFrame({"kl": [0.1, 0.2]})
+    Store.of(tmp_path, "reproduce").write(fake.row(), queries)
+    kept = as_kept(load_rows(tmp_path))
+    freeze(kept, (), tmp_path)
+    later = fake.row(fingerprint="new", status="timeout", started_at="2001-01-01T00:00:00")
+    Store.of(tmp_path, "reproduce").write(later)
+    assert load_rows(tmp_path).queries.empty
 
 
 def test_rows_of_checks_are_marked_too(tmp_path):

@@ -3,13 +3,13 @@
 import heapq
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 
+from experiments.records.reference import committed
 from experiments.records.rows import ResultRow, Store
 from experiments.study.config import read_job, read_plan
-from experiments.study.expected import REFERENCE, clock_of
+from experiments.study.expected import clock_of
 from experiments.study.plan import conf_dir
 
 
@@ -35,7 +35,7 @@ def jobs(tmp_path_factory):
 @pytest.mark.parametrize("speed", [0.7, 1.0, 1.4])
 def test_a_fresh_study_knows_its_time_from_the_first_second(jobs, speed):
     """The committed rows played back on a machine of another speed, two jobs at a time."""
-    rows = pd.read_csv(conf_dir().parent / "results" / REFERENCE)
+    rows = committed(conf_dir().parent / "results")
     took = rows[rows["experiment"] == "reproduce"].set_index("label")["job_seconds"] * speed
     jobs = [job for job in jobs if job.label in took.index]
     assert len(jobs) > 30
