@@ -5,7 +5,7 @@ Behind it are the values of single queries, where they were recorded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,18 +129,22 @@ class Numbers:
         if key not in self._resampled:
             a = self.queries.get((level, other, measure), {})
             b = self.queries.get((level, subject, measure), {})
-            shared = [seed for seed in sorted(a) if seed in b and len(a[seed]) == len(b[seed])]
-            pairs = [both_known(a[seed], b[seed]) for seed in shared]
-            pairs = [pair for pair in pairs if len(pair[0])]
+            pairs = same_queries([(a[seed], b[seed]) for seed in sorted(a) if seed in b])
             self._resampled[key] = compare(pairs) if pairs else None
         result: Comparison | None = self._resampled[key]
         return result
 
 
-def both_known(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The values of the queries that both were measured on."""
-    known = ~(np.isnan(a) | np.isnan(b))
-    return a[known], b[known]
+def same_queries(
+    draws: Sequence[tuple[np.ndarray, np.ndarray]],
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Of each draw the values of the queries that both were measured on, where there are any.
+
+    Values of different workloads, told by their number, are left out.
+    """
+    same = [(a, b) for a, b in draws if len(a) == len(b)]
+    known = [(a, b, ~(np.isnan(a) | np.isnan(b))) for a, b in same]
+    return [(a[here], b[here]) for a, b, here in known if here.any()]
 
 
 def ours(rows: pd.DataFrame, queries: pd.DataFrame | None = None) -> Numbers:

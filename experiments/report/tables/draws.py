@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.report.names import in_order, label
-from experiments.report.numbers import Numbers, both_known
+from experiments.report.numbers import Numbers, same_queries
 from experiments.report.statistics import LEVEL, compare, holm
 from experiments.report.tables.writing import Cell, Table, number, text, whole
 
@@ -59,8 +59,7 @@ def _compared(
     who: dict[str, object], draws: list[tuple[np.ndarray, np.ndarray]]
 ) -> Iterator[dict[str, object]]:
     """The comparison on some draws; nothing where the queries are not the same, or a mean is 0."""
-    same = [both_known(a, b) for a, b in draws if len(a) == len(b)]
-    same = [pair for pair in same if len(pair[0])]
+    same = same_queries(draws)
     found = compare(same, rounds=ROUNDS) if same else None
     if found is None:
         return

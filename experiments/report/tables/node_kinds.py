@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.report.job_queries import Kls
+from experiments.report.numbers import same_queries
 from experiments.report.statistics import LEVEL, compare, holm
 from experiments.report.tables.writing import Cell, Table, fixed, number, text, whole
 
@@ -78,7 +79,8 @@ def _lines(rows: pd.DataFrame, kls: Kls) -> Iterator[dict[str, object]]:
                 (kls[str(own.at[seed, "fingerprint"])], kls[str(default.at[seed, "fingerprint"])])
                 for seed in seeds
             ]
-            found = compare(pairs, rounds=ROUNDS) if pairs else None
+            same = same_queries(pairs)
+            found = compare(same, rounds=ROUNDS) if same else None
             if found is None:
                 continue
             yield {
