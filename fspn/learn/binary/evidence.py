@@ -131,6 +131,7 @@ def choose_parents(
     rows: np.ndarray,
     base: float,
     anchors: np.ndarray,
+    ceilings: np.ndarray,
     strengths: np.ndarray,
     prices: tuple[float, float, float],
     parents: np.ndarray,
@@ -148,6 +149,7 @@ def choose_parents(
         base: The probability of a one without parents.
         anchors: The probability of a one given that a column is 0 or 1 among all other rows of
             the table, one row per column; no rows = there are no others.
+        ceilings: What each column can gain as first parent at most, before its price.
         strengths: The strengths of smoothing to choose from.
         prices: What a first parent, one with an anchor, and a further one must gain.
         parents: Filled with the parents.
@@ -171,7 +173,8 @@ def choose_parents(
         best, winner, winner_strength, winner_prior = 0.0, -1, 0.0, prior_rows
         by_anchor, winner_even = False, 0.0
         for j in range(len(candidates)):
-            if used[j]:
+            hopeless = width == 0 and ceilings[candidates[j]] - min(prices[0], prices[1]) <= best
+            if used[j] or hopeless:
                 continue
             own = rows[start[candidates[j]] : start[candidates[j] + 1]]
             _count(child, weights, place, own, inside)

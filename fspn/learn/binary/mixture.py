@@ -19,6 +19,10 @@ for n rows of m columns, at most ``MOST_OVERLAP``. The fewer rows a component ha
 more it gains by lower variance: it is what bags of models gain by, inside one model. Where rows do
 fall into classes it loses, so rows that the first round did not see decide. Where components
 overlap as much by themselves (:math:`\beta = 1`), it is responsibilities in any case.
+
+Many components may come from several starts, ``PER_START`` or so from each, so that every row is
+explained once per start: the same number of networks, each learned on more rows. Rows that the
+first round did not see decide between this and one start, too.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from scipy.special import logsumexp
 
 from fspn.jit import patient
 from fspn.learn.binary.rows import CERTAIN, BinaryRows
-from fspn.learn.binary.structure import BinaryNetwork, Limits, learn_structure
+from fspn.learn.binary.structure import POOLS, BinaryNetwork, Limits, learn_structure
 
 START_ROUNDS = 20
 START_STRENGTH = 10.0
@@ -41,6 +45,7 @@ HALVINGS = 25
 HELD_OUT, FEWEST_HELD_OUT = 0.1, 30.0
 """The share of the rows that decides whether components overlap, and the rows that it takes."""
 LEAST_SHARE = 0.01
+PER_START, MOST_OF_ONE_START = 12, 16
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,10 @@ class Mixture:
         parts = [log_likelihood(network, cells) for network in self.networks]
         return np.asarray(logsumexp(np.stack(parts, axis=1) + np.log(self.weights), axis=1))
 
+    def total(self, rows: BinaryRows) -> float:
+        """The log-likelihood of weighted rows."""
+        return float(rows.weights @ self.log_likelihood(rows.cells))
+
 
 Shares = Callable[[np.ndarray, BinaryRows], np.ndarray]
 
@@ -66,7 +75,7 @@ def learn_mixture(
     limits: Limits,
     rng: np.random.Generator,
 ) -> Mixture:
-    """EM from a start that treats the columns as independent.
+    """EM from one start or several, each treating the columns as independent.
 
     Arguments:
         rows: The distinct rows of the table.
@@ -76,35 +85,87 @@ def learn_mixture(
     """
     if n_components == 1:
         return _networks(rows.weights[:, None], rows, limits)
-    shares = _start(rows, n_components, rng)
     held_out = rng.random(len(rows.cells)) < HELD_OUT
-    shares_of: Shares = _normalised
-    if rows.weights[held_out].sum() < FEWEST_HELD_OUT:
-        first = _networks(shares, rows, limits)
-    else:
-        seen = BinaryRows(rows.cells[~held_out], rows.weights[~held_out])
-        first = _networks(shares[~held_out], seen, limits)
-        unseen = BinaryRows(rows.cells[held_out], rows.weights[held_out])
-        shares_of = _better_shares(first, seen, unseen, limits)
-    return _reweighted(_networks(shares_of(_joint(first, rows), rows), rows, limits), rows)
+    unseen = BinaryRows(rows.cells[held_out], rows.weights[held_out])
+    if unseen.total < FEWEST_HELD_OUT:
+        first = _networks(_start(rows, n_components, rng), rows, limits)
+        return _reweighted(_networks(_normalised(_joint(first, rows), rows), rows, limits), rows)
+    tried = [
+        [_attempt(rows, held_out, size, limits, rng) for size in sizes]
+        for sizes in _starts(n_components)
+    ]
+    best = max(tried, key=lambda parts: _together([part.trial for part in parts]).total(unseen))
+    return _reweighted(_together([part.on_all(rows, limits) for part in best]), rows)
+
+
+def _starts(n_components: int) -> list[list[int]]:
+    """The components of each start: all of one start, and, where they are many, of several."""
+    several = round(n_components / PER_START)
+    if n_components <= MOST_OF_ONE_START:
+        return [[n_components]]
+    return [[n_components], [len(part) for part in np.array_split(range(n_components), several)]]
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """What one start led to on a part of the rows.
+
+    Arguments:
+        first: The networks of the first round.
+        trial: Those of the round that rows which were not seen prefer.
+        shares_of: How rows were shared among components in that round.
+    """
+
+    first: Mixture
+    trial: Mixture
+    shares_of: Shares
+
+    def on_all(self, rows: BinaryRows, limits: Limits) -> Mixture:
+        """The last round, on all rows."""
+        return _networks(self.shares_of(_joint(self.first, rows), rows), rows, limits)
+
+
+def _attempt(
+    rows: BinaryRows,
+    held_out: np.ndarray,
+    n_components: int,
+    limits: Limits,
+    rng: np.random.Generator,
+) -> _Attempt:
+    """A first round on the rows that are seen, and whether the components of a second overlap."""
+    seen = BinaryRows(rows.cells[~held_out], rows.weights[~held_out])
+    unseen = BinaryRows(rows.cells[held_out], rows.weights[held_out])
+    first = _networks(_start(rows, n_components, rng)[~held_out], seen, limits)
+    shares = _overlapping(_joint(first, seen), seen)
+    overlapping = _reweighted(_networks(shares, seen, limits), seen)
+    if overlapping.total(unseen) > first.total(unseen):
+        return _Attempt(first, overlapping, _overlapping)
+    return _Attempt(first, first, _normalised)
+
+
+def _together(mixtures: list[Mixture]) -> Mixture:
+    """The even mixture of some mixtures."""
+    return Mixture(
+        np.concatenate([mixture.weights / len(mixtures) for mixture in mixtures]),
+        tuple(network for mixture in mixtures for network in mixture.networks),
+        tuple(rows for mixture in mixtures for rows in mixture.rows),
+    )
 
 
 def _networks(shares: np.ndarray, rows: BinaryRows, limits: Limits) -> Mixture:
-    """The M-step: structure and tables of every component that has a row."""
+    """The M-step: structure and tables of every component that has a row.
+
+    Where pools of one size made a component too wide, the next one begins with smaller ones.
+    """
     sizes = shares.sum(axis=0)
     shares = shares[:, sizes >= min(1.0, sizes.max())]
     alone = shares.shape[1] == 1
     parts = [rows] if alone else [rows.weighted(share, LEAST_SHARE) for share in shares.T]
-    networks = tuple(learn_structure(part, rows, limits) for part in parts)
-    return Mixture(_weights(shares), networks, tuple(parts))
-
-
-def _better_shares(plain: Mixture, seen: BinaryRows, unseen: BinaryRows, limits: Limits) -> Shares:
-    """Whether the last round's components overlap: what rows that were not seen prefer."""
-    shares = _overlapping(_joint(plain, seen), seen)
-    overlapping = _reweighted(_networks(shares, seen, limits), seen)
-    gain = overlapping.log_likelihood(unseen.cells) - plain.log_likelihood(unseen.cells)
-    return _overlapping if unseen.weights @ gain > 0 else _normalised
+    networks, pool = [], POOLS[0]
+    for part in parts:
+        network, pool = learn_structure(part, rows, limits, pool)
+        networks.append(network)
+    return Mixture(_weights(shares), tuple(networks), tuple(parts))
 
 
 def _reweighted(mixture: Mixture, rows: BinaryRows) -> Mixture:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import log
 
 import numpy as np
+from numba import njit
 
 CERTAIN = 1e-6
+SLACK = 0.01
+"""How much ceilings are raised, since counts of pairs are in single precision."""
 
 
 @dataclass(frozen=True)
@@ -76,19 +80,21 @@ class BinaryRows:
         """
         n = self.total + strength
         pairs = self.pairs + strength / table.total * table.pairs if strength else self.pairs
-        one = (np.diag(pairs) + 0.5) / (n + 1.0)
-        cell = (pairs + 0.25) / (n + 1.0)
-        found = np.zeros_like(cell)
-        for left, right, joint in (
-            (one, one, cell),
-            (one, 1 - one, one[:, None] - cell),
-            (1 - one, one, one[None, :] - cell),
-            (1 - one, 1 - one, 1 - one[:, None] - one[None, :] + cell),
-        ):
-            joint = np.maximum(joint, 1e-12)
-            found += joint * np.log(joint / np.outer(left, right))
-        np.fill_diagonal(found, 0.0)
-        return np.asarray(n * np.maximum(found, 0.0))
+        return _information(pairs, n)
+
+    def ceilings(self, bases: np.ndarray) -> np.ndarray:
+        r"""What a parent can gain over a probability without parents, at most, child by parent.
+
+        The evidence of a table is below its largest likelihood, so that a gain is below
+
+        .. math:: \max_\theta \ln \Pr(x_v \mid x_u, \theta) - \ln \Pr(x_v \mid b_v)
+
+        Arguments:
+            bases: The probability of a one without parents, per column.
+        """
+        found = (1 + SLACK) * _ceilings(self.pairs, self.total, bases) + SLACK
+        np.fill_diagonal(found, -np.inf)
+        return np.asarray(found)
 
     def without(self, part: BinaryRows, v: int) -> np.ndarray:
         r""":math:`\Pr(X_v = 1 \mid X_u = 0)` and :math:`\Pr(X_v = 1 \mid X_u = 1)` for all u.
@@ -104,3 +110,52 @@ class BinaryRows:
             np.maximum(rest - ones, 0.0) + 2.0
         )
         return np.clip(np.column_stack([given_zero, given_one]), CERTAIN, 1 - CERTAIN)
+
+
+@njit(cache=True, nogil=True)
+def _information(pairs: np.ndarray, n: float) -> np.ndarray:
+    """The mutual information of all pairs of columns, times n; a row of prior counts is added."""
+    m = len(pairs)
+    found = np.zeros((m, m))
+    for i in range(m):
+        first = (pairs[i, i] + 0.5) / (n + 1.0)
+        for j in range(i):
+            second = (pairs[j, j] + 0.5) / (n + 1.0)
+            both = (pairs[i, j] + 0.25) / (n + 1.0)
+            total = _term(both, first * second) + _term(first - both, first * (1 - second))
+            total += _term(second - both, (1 - first) * second)
+            total += _term(1 - first - second + both, (1 - first) * (1 - second))
+            found[i, j] = found[j, i] = n * max(total, 0.0)
+    return found
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _term(joint: float, independent: float) -> float:
+    joint = max(joint, 1e-12)
+    return joint * log(joint / independent)
+
+
+@njit(cache=True, nogil=True)
+def _ceilings(pairs: np.ndarray, n: float, bases: np.ndarray) -> np.ndarray:
+    """The largest log-likelihood given each column, less that of a fixed probability."""
+    m = len(pairs)
+    found = np.empty((m, m))
+    for v in range(m):
+        ones = pairs[v, v]
+        base = ones * log(bases[v]) + max(n - ones, 0.0) * log(1 - bases[v])
+        for u in range(m):
+            both, given = min(pairs[v, u], ones), pairs[u, u]
+            fitted = _fitted(given, both) + _fitted(n - given, ones - both)
+            found[v, u] = fitted - base
+    return found
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _fitted(n: float, ones: float) -> float:
+    """The log-likelihood of n rows at their own share of ones."""
+    total, zeros = 0.0, n - ones
+    if ones > 0.0 and n > 0.0:
+        total += ones * log(ones / n)
+    if zeros > 0.0 and n > 0.0:
+        total += zeros * log(zeros / n)
+    return total

@@ -1,9 +1,12 @@
 r"""The network of two-valued variables under one child of the sum node, of bounded width.
 
 Variables enter one by one, always the one with the largest mutual information with any that has
-entered (Prim's order). Each finds its parents inside one clique of the variables before it and
-forms a new clique with them, so the network stays a partial k-tree: no intermediate result of an
-exact query has more than :math:`2^{width}` cells, however many parents a variable has.
+entered (Prim's order). Each finds its parents inside one pool of the variables before it and forms
+a new pool: itself, its parents, and as much of theirs as a pool may hold. Pools of p variables make
+the network a partial k-tree with k < p, so that no exact query needs a product of more than
+:math:`2^p` cells; but variables of a pool need not share a table, and what a query needs is far
+less. So large pools are tried first, and the width of the network that they lead to is measured by
+its elimination order; pools of as many variables as the bound allows are narrow by construction.
 """
 
 from __future__ import annotations
@@ -11,9 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from fspn.learn.binary.evidence import STRENGTHS, choose_parents
 from fspn.learn.binary.rows import CERTAIN, BinaryRows
+from fspn.model.graph import elimination_order
 
 BASE_STRENGTH = 10.0
 PRICE_OF_ALL, PRICE_OF_PART = 1.0, 2.0
@@ -22,9 +27,11 @@ ANCHORED_PRICE = 6.0
 """The evidence asked of a first parent whose rows are known from the rest of the table."""
 PAIR_STRENGTH = 10.0
 """Rows of the whole table that are added to a part's when its columns are compared."""
-CLIQUES_TRIED = 5
+POOLS = (64, 32, 20, 16)
+POOLS_TRIED = 5
 BEST_MEMBER = 5.0
-"""How much more the best member of a clique counts than the others when cliques are compared."""
+"""How much more the best member of a pool counts than the others when pools are compared."""
+ROUNDING = 1e-6
 NO_ANCHORS = np.empty((0, 2))
 
 
@@ -34,13 +41,17 @@ class Limits:
 
     Arguments:
         max_parents: At most so many parents per variable.
-        width: At most so many variables in a clique.
+        width: No product of an elimination has more than :math:`2^{width}` cells.
         strengths: The strengths of smoothing that a level may have.
     """
 
     max_parents: int
     width: int
     strengths: tuple[float, ...] = STRENGTHS
+
+    def pools(self, largest: int) -> list[int]:
+        """The sizes of pools to try, the largest first."""
+        return [*(size for size in POOLS if self.width < size <= largest), self.width]
 
 
 @dataclass(frozen=True)
@@ -73,33 +84,70 @@ class BinaryNetwork:
     families: tuple[Family, ...]
 
 
-def learn_structure(rows: BinaryRows, table: BinaryRows, limits: Limits) -> BinaryNetwork:
-    """The network of some weighted rows.
+def learn_structure(
+    rows: BinaryRows, table: BinaryRows, limits: Limits, largest_pool: int = POOLS[0]
+) -> tuple[BinaryNetwork, int]:
+    """The network of some weighted rows, and the size of the pools that it was found with.
 
     Arguments:
         rows: The rows and how much each counts.
         table: The whole table that they are a part of; what few rows are smoothed towards.
         limits: The bounds on the network.
+        largest_pool: Larger pools are not tried.
     """
     information = rows.information(table, 0.0 if table is rows else PAIR_STRENGTH)
+    for size in limits.pools(largest_pool):
+        network = _network(rows, table, limits, size, information)
+        if size <= limits.width or _is_narrow(network, limits.width):
+            break
+    return network, size
+
+
+def _is_narrow(network: BinaryNetwork, width: int) -> bool:
+    parents = [family.parents for family in network.families]
+    cells = 2.0**width * (1 + ROUNDING)
+    return elimination_order(parents, [2] * len(parents), cells)[1] <= cells
+
+
+def _network(
+    rows: BinaryRows, table: BinaryRows, limits: Limits, pool: int, information: np.ndarray
+) -> BinaryNetwork:
+    """The network with pools of one size."""
     bases = (np.diag(rows.pairs) + BASE_STRENGTH * table.means) / (rows.total + BASE_STRENGTH)
     bases = np.clip(bases, CERTAIN, 1 - CERTAIN)
-    cliques = _Cliques(rows.n_columns, limits.width)
+    ceilings = rows.ceilings(bases)
+    pools = _Pools(rows.n_columns, pool)
     families: dict[int, Family] = {}
-    price = PRICE_OF_ALL if table is rows else PRICE_OF_PART
+    prices = _prices(rows, table)
     order = _prim_order(information)
     for v in order:
-        worth = np.maximum(information[v] - price, 0.0)
-        options = cliques.promising(worth)
-        anchors = NO_ANCHORS if table is rows else table.without(rows, v)
-        found = [
-            _family(rows, v, _sorted(clique, worth), bases[v], anchors, limits)
-            for clique in options
-        ]
+        worth = np.maximum(information[v] - prices[2], 0.0)
+        options = pools.promising(worth)
+        found = [(_without_parents(bases[v]), 0.0)]
+        if ceilings[v].max() > min(prices[:2]):
+            anchors = NO_ANCHORS if table is rows else table.without(rows, v)
+            evidence = _Evidence(rows, v, bases[v], anchors, ceilings[v], prices)
+            found = [evidence.family(_sorted(pool, worth), limits) for pool in options]
         best = max(range(len(found)), key=lambda i: found[i][1])
         families[v] = found[best][0]
-        cliques.add(v, families[v].parents, _sorted(options[best], worth))
+        pools.add(v, families[v].parents, _sorted(options[best], worth))
     return BinaryNetwork(tuple(order), tuple(families[v] for v in range(rows.n_columns)))
+
+
+def _prices(rows: BinaryRows, table: BinaryRows) -> tuple[float, float, float]:
+    """What a first parent, one with an anchor, and a further one must gain.
+
+    A first parent is picked among all columns, a further one among the few of its pool. Under a
+    sum node there are few rows, and the best of many columns is easily the best by chance, so there
+    the first one costs the logarithm of their number.
+    """
+    if table is rows:
+        return PRICE_OF_ALL, ANCHORED_PRICE, PRICE_OF_ALL
+    return 1.0 + float(np.log(rows.n_columns)), ANCHORED_PRICE, PRICE_OF_PART
+
+
+def _without_parents(base: float) -> Family:
+    return Family((), (), (), base, None, np.array([base]))
 
 
 def _prim_order(information: np.ndarray) -> list[int]:
@@ -116,60 +164,78 @@ def _prim_order(information: np.ndarray) -> list[int]:
     return order
 
 
-def _sorted(clique: np.ndarray, worth: np.ndarray) -> np.ndarray:
-    return clique[np.argsort(-worth[clique], kind="stable")]
+def _sorted(members: np.ndarray, worth: np.ndarray) -> np.ndarray:
+    return members[np.argsort(-worth[members], kind="stable")]
 
 
-class _Cliques:
-    """The cliques so far, as lists and as rows of a membership matrix."""
+class _Pools:
+    """The pools so far, one row of members each."""
 
-    def __init__(self, m: int, width: int):
-        self._width = width
-        self._members: list[np.ndarray] = []
-        self._matrix = np.zeros((m, m), dtype=np.float32)
+    def __init__(self, m: int, size: int):
+        self._members = np.zeros((m, size), dtype=np.int64)
+        self._sizes = np.zeros(m, dtype=np.int64)
+        self._n = 0
 
     def promising(self, worth: np.ndarray) -> list[np.ndarray]:
-        """The cliques whose members have most mutual information with a variable."""
-        if not self._members:
+        """The pools whose members have most mutual information with a variable."""
+        if not self._n:
             return [np.zeros(0, dtype=np.int64)]
-        each = self._matrix[: len(self._members)] * worth.astype(np.float32)
-        total = each.sum(axis=1) + BEST_MEMBER * each.max(axis=1)
-        best = np.argsort(-total, kind="stable")[:CLIQUES_TRIED]
-        return [self._members[i] for i in best]
+        total = _totals(self._members[: self._n], self._sizes, worth)
+        best = np.argsort(-total, kind="stable")[:POOLS_TRIED]
+        return [self._members[i, : self._sizes[i]] for i in best]
 
-    def add(self, v: int, parents: tuple[int, ...], clique: np.ndarray) -> None:
-        """Add a clique: the variable, its parents, and as much of theirs as the width allows."""
-        rest = [u for u in clique.tolist() if u not in parents]
-        members = np.array([v, *parents, *rest][: self._width])
-        self._matrix[len(self._members), members] = 1.0
-        self._members.append(members)
+    def add(self, v: int, parents: tuple[int, ...], pool: np.ndarray) -> None:
+        """Add a pool: the variable, its parents, and as many of theirs as it may hold."""
+        rest = [u for u in pool.tolist() if u not in parents]
+        members = [v, *parents, *rest][: self._members.shape[1]]
+        self._members[self._n, : len(members)] = members
+        self._sizes[self._n] = len(members)
+        self._n += 1
 
 
-def _family(
-    rows: BinaryRows,
-    v: int,
-    candidates: np.ndarray,
-    base: float,
-    anchors: np.ndarray,
-    limits: Limits,
-) -> tuple[Family, float]:
-    """The best parents among the candidates, and the evidence that they gain.
+@njit(cache=True, nogil=True)
+def _totals(members: np.ndarray, sizes: np.ndarray, worth: np.ndarray) -> np.ndarray:
+    """What the members of each pool are worth together, the best of them several times."""
+    totals = np.empty(len(members))
+    for i in range(len(members)):
+        total, best = 0.0, 0.0
+        for u in members[i, : sizes[i]]:
+            total += worth[u]
+            best = max(best, worth[u])
+        totals[i] = total + BEST_MEMBER * best
+    return totals
 
-    A first parent is picked among all columns, a further one among the few of its clique. Under a
-    sum node there are few rows, and the best of many columns is easily the best by chance, so there
-    the first one costs the logarithm of their number.
+
+@dataclass(frozen=True)
+class _Evidence:
+    """What the search for a variable's parents goes by.
+
+    Arguments:
+        rows: The rows and how much each counts.
+        v: The variable.
+        base: The probability of a one without parents.
+        anchors: That given each other column, among all other rows of the table.
+        ceilings: What each column can gain as first parent at most.
+        prices: What a first parent, one with an anchor, and a further one must gain.
     """
-    start, ones = rows.ones
-    most = min(limits.max_parents, limits.width - 1)
-    parents, (strengths, even) = np.empty(most, dtype=np.int64), np.empty((2, most))
-    prices = (PRICE_OF_ALL, ANCHORED_PRICE, PRICE_OF_ALL)
-    if len(anchors):
-        prices = (1.0 + float(np.log(rows.n_columns)), ANCHORED_PRICE, PRICE_OF_PART)
-    width, gain, anchored, table = choose_parents(
-        rows.columns[v], rows.weights, candidates, start, ones, base, anchors,
-        np.array(limits.strengths), prices, parents, strengths, even,
-    )  # fmt: skip
-    chosen = tuple(parents[:width].tolist())
-    anchor = (float(anchors[chosen[0], 0]), float(anchors[chosen[0], 1])) if anchored else None
-    levels = (tuple(strengths[:width].tolist()), tuple(even[:width].tolist()))
-    return Family(chosen, *levels, base, anchor, table), float(gain)
+
+    rows: BinaryRows
+    v: int
+    base: float
+    anchors: np.ndarray
+    ceilings: np.ndarray
+    prices: tuple[float, float, float]
+
+    def family(self, candidates: np.ndarray, limits: Limits) -> tuple[Family, float]:
+        """The best parents among the candidates, and the evidence that they gain."""
+        rows, anchors = self.rows, self.anchors
+        most = min(limits.max_parents, limits.width - 1)
+        parents, (strengths, even) = np.empty(most, dtype=np.int64), np.empty((2, most))
+        width, gain, anchored, table = choose_parents(
+            rows.columns[self.v], rows.weights, candidates, *rows.ones, self.base, anchors,
+            self.ceilings, np.array(limits.strengths), self.prices, parents, strengths, even,
+        )  # fmt: skip
+        chosen = tuple(parents[:width].tolist())
+        anchor = (float(anchors[chosen[0], 0]), float(anchors[chosen[0], 1])) if anchored else None
+        levels = (tuple(strengths[:width].tolist()), tuple(even[:width].tolist()))
+        return Family(chosen, *levels, self.base, anchor, table), float(gain)

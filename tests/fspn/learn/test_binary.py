@@ -13,7 +13,7 @@ from sklearn.metrics import mutual_info_score
 from fspn import FSPN
 from fspn.learn.binary.build import mixture_node
 from fspn.learn.binary.evidence import NEVER, STRENGTHS, _log_gamma, _row_evidence, choose_parents
-from fspn.learn.binary.mixture import _overlapping, learn_mixture, log_likelihood
+from fspn.learn.binary.mixture import _overlapping, _starts, learn_mixture, log_likelihood
 from fspn.learn.binary.rows import BinaryRows
 from fspn.learn.binary.structure import BinaryNetwork, Family, Limits, learn_structure
 from fspn.model.graph import elimination_order
@@ -94,7 +94,7 @@ def chosen(
     parents, (strengths, even) = np.empty(4, dtype=np.int64), np.empty((2, 4))
     width, _, anchored, table = choose_parents(
         rows.columns[child], rows.weights, others, start, ones, rows.means[child],
-        np.empty((0, 2)) if anchors is None else anchors,
+        np.empty((0, 2)) if anchors is None else anchors, np.full(cells.shape[1], np.inf),
         np.array(STRENGTHS), (3.0, 3.0, 3.0), parents, strengths, even,
     )  # fmt: skip
     assert len(table) == 2**width
@@ -181,19 +181,68 @@ def test_components_of_many_columns_overlap_and_of_few_do_not() -> None:
 def test_independent_columns_have_no_parents() -> None:
     cells = np.random.default_rng(3).integers(0, 2, size=(3_000, 10)).astype(np.uint8)
     rows = BinaryRows.distinct(cells)
-    families = learn_structure(rows, rows, Limits(6, 8)).families
+    families = learn_structure(rows, rows, Limits(6, 8))[0].families
     assert sum(len(family.parents) for family in families) <= 1
 
 
-@pytest.mark.parametrize("width", [2, 4, 7])
+def correlated(n: int, m: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=(n, 3)) @ rng.normal(size=(3, m))
+    return (hidden + 0.5 * rng.normal(size=hidden.shape) > 0).astype(np.uint8)
+
+
+@pytest.mark.parametrize("width", [2, 4, 7, 10])
 def test_no_elimination_is_wider_than_asked(width: int) -> None:
-    rng = np.random.default_rng(4)
-    hidden = rng.normal(size=(3_000, 3)) @ rng.normal(size=(3, 25))
-    cells = (hidden + 0.5 * rng.normal(size=hidden.shape) > 0).astype(np.uint8)
-    rows = BinaryRows.distinct(cells)
-    families = learn_structure(rows, rows, Limits(10, width)).families
+    rows = BinaryRows.distinct(correlated(3_000, 25, 4))
+    families = learn_structure(rows, rows, Limits(10, width))[0].families
     assert max(len(family.parents) for family in families) > min(width, 3) - 2
     assert elimination_order([f.parents for f in families], [2] * 25)[1] <= 2**width * 1.0001
+
+
+def test_pools_are_larger_than_the_width_where_the_elimination_stays_narrow() -> None:
+    """Three parents far apart: a pool of six columns would have forgotten the first of them."""
+    rng = np.random.default_rng(13)
+    cells = chain(6_000, 30, 13, noise=0.2)
+    cells[:, 29] = (cells[:, 2] + cells[:, 12] + cells[:, 22] > 1) ^ (rng.random(6_000) < 0.05)
+    rows = BinaryRows.distinct(cells)
+    network, pool = learn_structure(rows, rows, Limits(6, 6))
+    narrow, smallest = learn_structure(rows, rows, Limits(6, 6), largest_pool=6)
+    assert pool > smallest == 6
+    assert elimination_order([f.parents for f in network.families], [2] * 30)[1] <= 2**6 * 1.0001
+    wide, held = (log_likelihood(n, cells).mean() for n in (network, narrow))
+    assert wide > held + 0.1
+
+
+def test_no_first_parent_gains_more_than_its_ceiling() -> None:
+    rows = BinaryRows.distinct(correlated(400, 8, 14))
+    bases = np.full(8, 0.3)
+    ceilings = rows.ceilings(bases)
+    start, ones = rows.ones
+    for child, parent in product(range(8), repeat=2):
+        if child == parent:
+            continue
+        parents, (strengths, even) = np.empty(1, dtype=np.int64), np.empty((2, 1))
+        _, gain, _, _ = choose_parents(
+            rows.columns[child], rows.weights, np.array([parent]), start, ones, bases[child],
+            np.empty((0, 2)), np.full(8, np.inf), np.array(STRENGTHS), (0.0, 0.0, 0.0),
+            parents, strengths, even,
+        )  # fmt: skip
+        assert gain <= ceilings[child, parent]
+
+
+def test_many_components_come_from_several_starts() -> None:
+    assert _starts(12) == [[12]]
+    assert _starts(60) == [[60], [12] * 5]
+    rows, rng = BinaryRows.distinct(correlated(1_200, 60, 15)), np.random.default_rng(0)
+    mixture = learn_mixture(rows, 24, Limits(3, 5), rng)
+    assert 12 < len(mixture.networks) <= 24
+    assert mixture.weights.sum() == pytest.approx(1.0)
+
+
+def test_one_start_is_enough_where_rows_fall_into_classes() -> None:
+    cells, _ = clusters(1_200, 30, 5, 15)
+    mixture = learn_mixture(BinaryRows.distinct(cells), 24, Limits(3, 5), np.random.default_rng(0))
+    assert len(mixture.networks) == 5
 
 
 @pytest.mark.parametrize("n_components", [1, 3])
