@@ -36,7 +36,9 @@ SUPPLEMENTS = frozenset(
 )
 CHECKS = frozenset({"costs", "propositions"})
 """Studies of what the paper proves or says of costs, with models of their own making."""
-COMPARED = frozenset({*MAIN_STUDIES, DRAWS, "smooth", "hidden", "dense"})
+OWN_STUDIES = ("smooth", "hidden", "dense")
+"""Families of datasets with a study of their own."""
+COMPARED = frozenset({*MAIN_STUDIES, DRAWS, *OWN_STUDIES})
 """Studies in which models compete, so that FSPN with and without laws are two models."""
 JOB = ["experiment", "dataset", "model", "seed"]
 DRAW = JOB[1:]
@@ -107,6 +109,11 @@ class Rows:
     def of(self, experiment: str) -> pd.DataFrame:
         """The rows of another experiment."""
         return self.table[self.table["experiment"] == experiment]
+
+
+def further_draws(rows: Rows) -> pd.DataFrame:
+    """The draws of the families that have a study of their own."""
+    return pd.concat([rows.main(family) for family in OWN_STUDIES], ignore_index=True)
 
 
 def with_draws(main: pd.DataFrame, drawn: pd.DataFrame) -> pd.DataFrame:

@@ -31,7 +31,7 @@ from experiments.report.page.page import Report, Section, render
 from experiments.report.paper import Paper
 from experiments.report.row_counts.__main__ import parts as row_count_parts
 from experiments.report.row_counts.__main__ import read_kept
-from experiments.report.rows import DRAWS, Rows, on_shared_draws
+from experiments.report.rows import DRAWS, Rows, further_draws, on_shared_draws
 from experiments.report.tables import writing as tables
 from experiments.report.tables.benchmark_pairs import benchmark_pairs_table
 from experiments.report.tables.benchmarks import counts_table, differences_table, training_table
@@ -42,7 +42,7 @@ from experiments.report.tables.comparison import (
     ratios_frame,
     ratios_table,
 )
-from experiments.report.tables.draws import draw_comparisons, draws_table
+from experiments.report.tables.draws import draw_comparisons, draws_table, of_jobs, of_levels
 from experiments.report.tables.families import LEVELLESS, family_tables
 from experiments.report.tables.floor import floor_table
 from experiments.report.tables.gaps import Gap, failed, left_out, study_gaps
@@ -176,15 +176,18 @@ def _study(sources: Sources, family: str) -> Section:
 
 
 def _draws(sources: Sources) -> Section:
-    """Several draws of each dataset of the sparse family."""
-    found = draw_comparisons(sources.rows.numbers("sparse"))
+    """Several draws of each dataset: a figure of the sparse family, tables of all."""
+    rows = sources.rows
+    found = draw_comparisons(of_levels(rows.numbers("sparse")))
+    others = draw_comparisons(of_jobs(further_draws(rows), rows.kls))
+    further = () if others.empty else (draws_table(others, "draws_families"),)
     title = "More than one draw"
     if found.empty:
         gap = Gap("several draws of each level", f"no rows with queries of experiment={DRAWS}")
         return Section("draws-section", title, "", gaps=(gap,))
     intro = "One draw of a dataset may suit one model by chance: the same comparison on many."
     picture = figure_draws(found, sources.figures)
-    return Section("draws-section", title, intro, (picture,), (draws_table(found),))
+    return Section("draws-section", title, intro, (picture,), (draws_table(found), *further))
 
 
 def _further(sources: Sources) -> Section:

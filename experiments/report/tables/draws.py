@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.report.job_queries import Kls
 from experiments.report.names import in_order, label
 from experiments.report.numbers import Numbers, same_queries
 from experiments.report.statistics import LEVEL, compare, holm
@@ -26,13 +27,32 @@ COLUMNS = (
 )
 
 
-def draw_comparisons(numbers: Numbers) -> pd.DataFrame:
-    """One line per dataset and model that was run on several draws of it.
+Queries = Mapping[tuple[str, str], Mapping[int, np.ndarray]]
+"""The KL of every query by dataset and model, and there by draw."""
 
-    Arguments:
-        numbers: of the sparse family, with its queries.
-    """
-    found = pd.DataFrame(list(_lines(numbers)), columns=list(COLUMNS[:-2]))
+
+def of_levels(numbers: Numbers) -> Queries:
+    """The queries of the sparse family, whose datasets are levels of dependence."""
+    return {
+        (f"rdc_{round(100 * level):02d}", model): draws
+        for (level, model, measure), draws in numbers.queries.items()
+        if measure == "kl"
+    }
+
+
+def of_jobs(rows: pd.DataFrame, kls: Kls) -> Queries:
+    """The queries of recorded rows, of those that have any."""
+    found: dict[tuple[str, str], dict[int, np.ndarray]] = {}
+    for row in rows.to_dict("records"):
+        if row["fingerprint"] in kls:
+            key = str(row["dataset"]), str(row["model"])
+            found.setdefault(key, {})[int(row["seed"])] = kls[row["fingerprint"]]
+    return found
+
+
+def draw_comparisons(queries: Queries) -> pd.DataFrame:
+    """One line per dataset and model that was run on several draws of it."""
+    found = pd.DataFrame(list(_lines(queries)), columns=list(COLUMNS[:-2]))
     p_holm = holm(found["p"].tolist())
     verdicts = [
         "tie" if p > LEVEL else ("win" if ratio > 1 else "loss")
@@ -41,17 +61,15 @@ def draw_comparisons(numbers: Numbers) -> pd.DataFrame:
     return found.assign(p_holm=p_holm, verdict=verdicts)
 
 
-def _lines(numbers: Numbers) -> Iterator[dict[str, object]]:
-    for level in numbers.levels:
-        mine = numbers.queries.get((level, SUBJECT, "kl"), {})
-        for model in in_order(numbers.models - {SUBJECT}):
-            own = numbers.queries.get((level, model, "kl"), {})
+def _lines(queries: Queries) -> Iterator[dict[str, object]]:
+    for dataset in sorted({dataset for dataset, _ in queries}):
+        mine = queries.get((dataset, SUBJECT), {})
+        models = frozenset(model for name, model in queries if name == dataset)
+        for model in in_order(models - {SUBJECT}):
+            own = queries[dataset, model]
             both = [seed for seed in sorted(own) if seed in mine]
             if len(both) > 1:
-                who: dict[str, object] = {
-                    "dataset": f"rdc_{round(100 * level):02d}",
-                    "model": model,
-                }
+                who: dict[str, object] = {"dataset": dataset, "model": model}
                 yield from _compared(who, [(own[seed], mine[seed]) for seed in both])
 
 
@@ -77,11 +95,11 @@ def _compared(
     }
 
 
-def draws_table(found: pd.DataFrame) -> Table:
+def draws_table(found: pd.DataFrame, name: str = "draws") -> Table:
     """The comparisons as a table."""
     return Table(
-        "draws",
-        "Is it the draw?",
+        name,
+        "Is it the draw?" if name == "draws" else "Is it the draw? The other families",
         "Mean KL over the draws of a dataset that both models were learned on, settings frozen on "
         "the first draw. The ratio is the other model's mean over FSPN's: above 1, FSPN is better. "
         "Interval: 95%, paired, over draws and queries; verdict of FSPN after Holm's correction "

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from experiments.report.figures.draws import figure_draws
 from experiments.report.numbers import Numbers, Spread
-from experiments.report.tables.draws import draw_comparisons, draws_table
+from experiments.report.tables.draws import draw_comparisons, draws_table, of_jobs, of_levels
+from tests.experiments.report.fake import frame, row
 
 FACTORS = {"fspn": 1.0, "bn_dag": 3.0, "bn_tree": 1.0, "mspn": 7.0}
 
@@ -29,7 +31,7 @@ def numbers() -> Numbers:
 
 
 def test_models_are_compared_on_the_draws_that_both_have(numbers: Numbers) -> None:
-    found = draw_comparisons(numbers).set_index("model")
+    found = draw_comparisons(of_levels(numbers)).set_index("model")
     assert found["draws"].to_dict() == {"bn_dag": 3, "bn_tree": 3}, "one draw is no comparison"
     far = found.loc["bn_dag"]
     assert far["ratio"] == pytest.approx(3.0)
@@ -47,13 +49,31 @@ def test_sixty_comparisons_leave_room_for_a_verdict() -> None:
         for k in range(10):
             queries[level, f"rival{k}", "kl"] = {i: 50 * kl for i, kl in enumerate(draws)}
     numbers = Numbers({key: Spread({0: 1.0}) for key in queries}, {}, queries)
-    found = draw_comparisons(numbers)
+    found = draw_comparisons(of_levels(numbers))
     assert len(found) == 60
     assert set(found["verdict"]) == {"win"}
 
 
+def test_jobs_of_any_dataset_are_compared_by_their_queries() -> None:
+    """The queries of jobs are known by the fingerprints of their rows; a job may have none."""
+    rows = frame(
+        row(model, "37", seed, experiment="draws", prefix="smooth")
+        for model in ("fspn", "bn_dag", "mspn")
+        for seed in (1, 2, 3)
+    )
+    kls = {
+        name: FACTORS[model] * np.random.default_rng(seed).gamma(2.0, size=60)
+        for name, model, seed in rows[["fingerprint", "model", "seed"]].to_numpy()
+        if model != "mspn"
+    }
+    (line,) = draw_comparisons(of_jobs(rows, kls)).to_dict("records")
+    assert (line["dataset"], line["model"], line["draws"]) == ("smooth_37", "bn_dag", 3)
+    assert line["ratio"] == pytest.approx(3.0)
+    assert draws_table(pd.DataFrame([line]), "draws_families").name == "draws_families"
+
+
 def test_table_and_figure_show_every_model(numbers: Numbers, tmp_path: Path) -> None:
-    found = draw_comparisons(numbers)
+    found = draw_comparisons(of_levels(numbers))
     table = draws_table(found)
     assert [cells[1].text for cells in table.rows] == ["BN-DAG", "BN-Tree"]
     assert table.rows[0][-1].text == "win"
