@@ -31,7 +31,8 @@ BYSTANDERS = frozenset(
 # Imports that a model's results cannot depend on, though its modules are reached by them: a model
 # that is converted to an FSPN is asked by the estimator and never learned by it, and the paper's
 # recipe never enters the default learner but to ask whether it is meant. Nor does a tree SPN, whose
-# thresholds rule it out, and tables of more than two values never enter the learner of two.
+# thresholds rule it out. Tables of more than two values never enter the learner of two, and tables
+# of two never enter that of sum nodes over more.
 # tests/contract/test_code_version.py watches the calls.
 LEARNED_BY_FSPN = (
     "baselines.ours",
@@ -42,11 +43,14 @@ LEARNED_BY_FSPN = (
 RECIPE, TREE_SPN = "FSPNPaper", "SPNTree"
 MANY_VALUED = frozenset({"sparse", "smooth", "hidden", "dense"})
 """Families of datasets with columns of more than two values; who asks looks whether it is so."""
+TWO_VALUED = "debd"
+"""The family of datasets whose columns all have two values."""
 Imports = frozenset[tuple[str, str]]
 ENTRIES = ("fspn.learn.fit", "fspn.learn.settings")
 NOT_CONVERTED: Imports = frozenset({("fspn.estimator", "fspn.learn")})
 NOT_BINARY: Imports = frozenset((entry, "fspn.learn.binary") for entry in ENTRIES)
-NOT_BY_SCORE = NOT_BINARY | {(entry, "fspn.learn.mixture") for entry in ENTRIES}
+NOT_MIXED: Imports = frozenset((entry, "fspn.learn.mixture") for entry in ENTRIES)
+NOT_BY_SCORE = NOT_BINARY | NOT_MIXED
 NOT_THE_RECIPE = NOT_BY_SCORE | {
     ("fspn.learn.fit", "fspn.learn.keep_marginals"),
     ("fspn.learn.fit", "fspn.learn.missing_patterns"),
@@ -90,6 +94,8 @@ def unused_imports(target: str, family: str = "") -> Imports:
         return NOT_THE_RECIPE
     if name == TREE_SPN:
         return NOT_BY_SCORE
+    if family == TWO_VALUED:
+        return NOT_MIXED
     return NOT_BINARY if family in MANY_VALUED else frozenset()
 
 

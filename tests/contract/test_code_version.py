@@ -101,6 +101,7 @@ def test_the_learner_of_two_values_counts_where_there_are_two_values() -> None:
     with Calls() as calls:
         FSPN().fit(noisy_copies(2))
     assert "fspn.learn.binary.mixture" in calls.outside(target, "sparse")
+    assert not calls.outside(target, "debd"), "sum nodes over more values are not entered"
 
 
 def test_the_learner_does_not_count_for_models_that_it_does_not_learn() -> None:

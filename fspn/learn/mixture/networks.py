@@ -20,7 +20,7 @@ from fspn.learn.mixture.trees import compact, draw_classes, normalised
 from fspn.learn.network.order_search import QUICK, Network, learn_network, topological_order
 from fspn.learn.network.score import LocalScores
 from fspn.learn.slices import Slice
-from fspn.model.nodes import Node, TableSplit, count_parameters, walk
+from fspn.model.nodes import Node, TableSplit, walk
 from fspn.model.score import row_scores
 
 LEAST_ROWS = 100
@@ -185,25 +185,18 @@ class NetworkSearch:
             self._tried[key] = union.score - one.score - other.score + mixing, union
         return self._tried[key]
 
-    def pruned(self, mixture: NetworkMixture) -> NetworkMixture:
-        r"""Without the components that gain less likelihood than their parameters cost (BIC).
+    def without_least(self, mixture: NetworkMixture) -> NetworkMixture:
+        r"""Without the component that the others stand in for best.
 
-        .. math:: \sum_i \ln \frac{\Pr(x_i)}{\Pr_{-k}(x_i)} < \frac{d_k}{2} \ln n
+        Its absence costs :math:`\sum_i \ln \frac{p(x_i)}{p_{-k}(x_i)}`, the others' weights raised
+        to sum to one.
         """
         logs = self.logs(mixture)
-        parts: list[Component | None] = list(mixture.components)
-        price = 0.5 * np.log(max(self.data.n_rows, 2))
-        by_size = np.argsort([len(part.rows) for part in mixture.components], kind="stable")
-        for k in by_size:
-            others = [j for j in range(logs.shape[1]) if j != k and parts[j] is not None]
-            if not others:
-                break
-            kept = np.logaddexp(logsumexp(logs[:, others], axis=1), logs[:, k])
-            share = np.exp(logs[:, k] - kept).mean()
-            loss = (kept - logsumexp(logs[:, others], axis=1) + np.log1p(-share)).sum()
-            if loss < price * count_parameters(mixture.components[k].node):
-                parts[k] = None
-        return NetworkMixture(tuple(part for part in parts if part is not None))
+        everything = logsumexp(logs, axis=1).sum()
+        spared = [logsumexp(np.delete(logs, k, axis=1), axis=1).sum() for k in range(logs.shape[1])]
+        losses = everything - spared + len(logs) * np.log1p(-mixture.weights)
+        least = int(np.argmin(losses))
+        return NetworkMixture(tuple(c for k, c in enumerate(mixture.components) if k != least))
 
     def _near_pairs(self, mixture: NetworkMixture) -> list[tuple[int, int]]:
         """Pairs of components of which one explains the rows of the other nearly as well.

@@ -11,7 +11,9 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 import fspn.learn.mixture.fit as mixture_fit
 from fspn import FSPN
+from fspn.learn.leaves import NetworkSettings
 from fspn.learn.mixture.coarse import CoarseRows, coarse_cells
+from fspn.learn.mixture.networks import NetworkSearch
 from fspn.learn.mixture.screen import pair_levels
 from fspn.learn.mixture.trees import (
     compact,
@@ -21,7 +23,9 @@ from fspn.learn.mixture.trees import (
     run_trees,
     sharp_start,
 )
+from fspn.learn.slices import Slice
 from fspn.model.nodes import Sum
+from fspn.schema.infer import infer_domain
 
 SIZES = (3, 4, 2, 5, 3, 4, 3, 2)
 
@@ -74,6 +78,19 @@ def test_hidden_classes_are_found_and_counted(three) -> None:
     known = np.logaddexp.reduce([m.score_samples(table) - np.log(3) for m in oracle]).mean()
     single, found = one.score_samples(table).mean(), model.score_samples(table).mean()
     assert found - single > 0.95 * (known - single) > 0.5
+
+
+def test_the_component_that_goes_first_is_one_that_others_stand_in_for() -> None:
+    codes, classes = classes_of_rows(3, 3_000)
+    domain = infer_domain(table_of(codes), {}, None)
+    data = Slice.of_table(domain, table_of(codes))
+    limits = NetworkSettings(2, 100_000, None, offsets=False)
+    search = NetworkSearch(data, range(len(SIZES)), limits, np.random.default_rng(0))
+    halves = classes.copy()
+    halves[np.flatnonzero(classes == 2)[::2]] = 3
+    kept = search.without_least(search.from_classes(halves))
+    found = [set(classes[component.rows]) for component in kept.components]
+    assert sorted(map(tuple, found)) == [(0,), (1,), (2,)]
 
 
 def table_domains(table: pd.DataFrame) -> dict[str, np.ndarray]:
