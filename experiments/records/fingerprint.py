@@ -37,7 +37,6 @@ BYSTANDERS = frozenset(
 LEARNED_BY_FSPN = (
     "baselines.ours",
     "baselines.estimators.fspn_estimator",
-    "baselines.estimators.on_cells",
     "experiments",
 )
 RECIPE, TREE_SPN = "FSPNPaper", "SPNTree"

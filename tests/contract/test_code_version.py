@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from baselines.estimators.on_cells import BNDagOnCells, Histograms, MSPNOnCells
 from baselines.ours.spn_tree import SPNTree
 from experiments.records import fingerprint as fp
 from fspn import FSPN
@@ -73,6 +74,15 @@ def test_what_runs_is_covered(case: Case) -> None:
     assert not calls.outside(
         case.settings["_target_"], "sparse"
     )  # c and d have more than two values
+
+
+@pytest.mark.parametrize("model", [Histograms, BNDagOnCells, MSPNOnCells])
+def test_what_models_on_cells_run_is_covered(model: Any) -> None:
+    with Calls() as calls:
+        fit = model().fit(noisy_copies(4), {}, 0)
+        fit.selectivity([{"a": (0, 2)}])
+        fit.score_samples(noisy_copies(4))
+    assert not calls.outside(f"baselines.estimators.on_cells.{model.__name__}", "table")
 
 
 def noisy_copies(values: int) -> pd.DataFrame:
