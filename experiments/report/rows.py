@@ -84,6 +84,15 @@ class Rows:
         drawn = self._drawn(family, self.study)
         return drawn[at_other_settings(main[main["experiment"] != DRAWS], drawn)]
 
+    def further_draws(self) -> pd.DataFrame:
+        """The draws of families with a study of their own, at the settings of its first one."""
+        found = []
+        for family in OWN_STUDIES:
+            main = without_variants(self.of(family))
+            drawn = self._drawn(family, family)
+            found.append(drawn[~at_other_settings(main, drawn)])
+        return pd.concat(found, ignore_index=True)
+
     def numbers(self, family: str) -> Numbers:
         """The numbers of `main` with their queries, computed once."""
         if family not in self._numbers:
@@ -111,11 +120,6 @@ class Rows:
         return self.table[self.table["experiment"] == experiment]
 
 
-def further_draws(rows: Rows) -> pd.DataFrame:
-    """The draws of the families that have a study of their own."""
-    return pd.concat([rows.main(family) for family in OWN_STUDIES], ignore_index=True)
-
-
 def with_draws(main: pd.DataFrame, drawn: pd.DataFrame) -> pd.DataFrame:
     """The main study, and what is no time of the draws that it has not.
 
@@ -132,13 +136,12 @@ def with_draws(main: pd.DataFrame, drawn: pd.DataFrame) -> pd.DataFrame:
 
 
 def at_other_settings(main: pd.DataFrame, drawn: pd.DataFrame) -> np.ndarray:
-    """Which draws were learned at a setting that the main study did not choose on its own."""
+    """Which draws were learned at another setting than the main study chose on its first one."""
     who = ["dataset", "model"]
+    first = main[(main["status"] != "failed") & (main["seed"] == main["seed"].min())]
     chosen = {
         tuple(job): params
-        for *job, params in main.loc[main["status"] != "failed", [*who, "params"]].itertuples(
-            index=False, name=None
-        )
+        for *job, params in first[[*who, "params"]].itertuples(index=False, name=None)
     }
     found = drawn[[*who, "params"]].itertuples(index=False, name=None)
     same = [same_setting(chosen.get(tuple(job), params), params) for *job, params in found]

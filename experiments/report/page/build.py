@@ -31,7 +31,7 @@ from experiments.report.page.page import Report, Section, render
 from experiments.report.paper import Paper
 from experiments.report.row_counts.__main__ import parts as row_count_parts
 from experiments.report.row_counts.__main__ import read_kept
-from experiments.report.rows import DRAWS, Rows, further_draws, on_shared_draws
+from experiments.report.rows import DRAWS, Rows, on_shared_draws
 from experiments.report.tables import writing as tables
 from experiments.report.tables.benchmark_pairs import benchmark_pairs_table
 from experiments.report.tables.benchmarks import counts_table, differences_table, training_table
@@ -179,7 +179,7 @@ def _draws(sources: Sources) -> Section:
     """Several draws of each dataset: a figure of the sparse family, tables of all."""
     rows = sources.rows
     found = draw_comparisons(of_levels(rows.numbers("sparse")))
-    others = draw_comparisons(of_jobs(further_draws(rows), rows.kls))
+    others = draw_comparisons(of_jobs(rows.further_draws(), rows.kls))
     further = () if others.empty else (draws_table(others, "draws_families"),)
     title = "More than one draw"
     if found.empty:

@@ -121,8 +121,10 @@ def test_draws_of_a_family_join_its_own_study(rows):
     same = {"experiment": "draws", "prefix": "smooth"}
     more = fake.row(seed=1, params='{"alpha": 1, "added": null}', **same)
     other = fake.row(seed=2, params='{"alpha": 2}', **same)
-    found = rows([fake.row(), first, more, other])
-    assert sorted(found.main("smooth")["seed"]) == [0, 1]
+    searched = fake.row(experiment="smooth", prefix="smooth", seed=3, params='{"alpha": 2}')
+    found = rows([fake.row(), first, searched, more, other])
+    assert sorted(found.main("smooth")["seed"]) == [0, 1, 3]
+    assert found.further_draws()["seed"].tolist() == [1], "the first draw's settings count"
     assert found.at_other_settings("smooth")["seed"].tolist() == [2]
     (gap,) = left_out(found.at_other_settings("smooth"))
     assert gap.what == "1 further draws of FSPN on smooth_65"
