@@ -24,7 +24,7 @@ THRESHOLDED = {
     "tau_high": 0.7,
 }
 # Experiments whose rows complete those of another study.
-ADDS_TO = {"draws_all": "draws", "table1_seeds": "table1"}
+ADDS_TO = {"draws_all": "draws", "draws_families": "draws", "table1_seeds": "table1"}
 
 
 def names(group):
