@@ -184,7 +184,7 @@ def _draws(sources: Sources) -> Section:
     title = "More than one draw"
     if found.empty:
         gap = Gap("several draws of each level", f"no rows with queries of experiment={DRAWS}")
-        return Section("draws-section", title, "", gaps=(gap,))
+        return Section("draws-section", title, "", tables=further, gaps=(gap,))
     intro = "One draw of a dataset may suit one model by chance: the same comparison on many."
     picture = figure_draws(found, sources.figures)
     return Section("draws-section", title, intro, (picture,), (draws_table(found), *further))
