@@ -1,8 +1,9 @@
-"""The paper's published numbers, as the project keeps them in `data/paper/`."""
+"""The paper's published numbers, as the project keeps them in `data/paper/`, and anchors."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +11,7 @@ import pandas as pd
 from experiments.report.numbers import Numbers, published
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "paper"
+HCLT = Path(__file__).resolve().parents[2] / "data" / "anchors" / "hclt_loglik.csv"
 TABLE1_NAMES = {
     "nltcs": "NLTCS",
     "msnbc": "MSNBC",
@@ -42,11 +44,13 @@ class Paper:
         numbers: Figures 2 and 5 and the node counts; empty if its file is missing.
         table1: test log-likelihoods, one row per dataset; empty if its file is missing.
         missing: names of files that are not there.
+        hclt: test log-likelihoods of hidden Chow-Liu trees by dataset, which the paper has not.
     """
 
     numbers: Numbers
     table1: pd.DataFrame
     missing: tuple[str, ...] = ()
+    hclt: Mapping[str, float] = field(default_factory=dict)
 
 
 def load_paper(folder: Path = FOLDER) -> Paper:
@@ -57,4 +61,10 @@ def load_paper(folder: Path = FOLDER) -> Paper:
         published(pd.read_csv(synthetic)) if synthetic.is_file() else Numbers({}, {}),
         pd.read_csv(table1) if table1.is_file() else pd.DataFrame(columns=["dataset"]),
         missing,
+        _read_hclt() if HCLT.is_file() else {},
     )
+
+
+def _read_hclt() -> dict[str, float]:
+    table = pd.read_csv(HCLT)
+    return dict(zip(table["dataset"], table["HCLT"].astype(float), strict=True))

@@ -280,7 +280,8 @@ def _main_study(table: pd.DataFrame, wanted: str | None) -> str:
 def _is_other(experiment: str, model: str, family: str, version: str) -> bool:
     """Whether a row was measured by code that differs from what is here now."""
     now = _current_version(experiment, model, family)
-    return bool(now) and version != now
+    whole = _current_version(experiment, model, "")  # What tables of two values are recorded with.
+    return bool(now) and version not in (now, whole)
 
 
 @cache

@@ -1,8 +1,8 @@
 """The command: `python -m experiments.report.row_counts`, from recorded runs to tables and figure.
 
 It writes to `<results>/report`, which git ignores; `--freeze` writes what is committed:
-`reference/row_counts*.csv`, `figures` and `tables` of the results folder. Without runs the tables
-and the figure are drawn from that reference.
+`reference/row_counts*.csv`, `figures` and `tables` of the results folder. Estimators that were not
+run keep what that reference says of them; one that was is taken from its runs alone.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pandas as pd
 
 from experiments.report.figures.style import Picture
 from experiments.report.row_counts.figure import figure_row_counts
+from experiments.report.row_counts.names import SUBJECT
 from experiments.report.row_counts.summary import pooled, read_runs, summarise
 from experiments.report.row_counts.tables import (
     errors_table,
@@ -44,16 +45,34 @@ def keep_runs(results_dir: Path, out: Path) -> bool:
     rows, queries = read_runs(results_dir)
     if queries.empty:
         return False
-    frames = (
-        summarise(rows, queries),
-        pooled(queries),
-        worst_queries(queries, results_dir),
-    )
+    kept = merged(read_kept(results_dir), rows, queries, results_dir)
     folder = out / "reference"
     folder.mkdir(parents=True, exist_ok=True)
-    for name, frame in zip(PARTS, frames, strict=True):
+    for name, frame in zip(PARTS, (kept.summary, kept.pooled, kept.worst), strict=True):
         frame.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
     return True
+
+
+def merged(kept: Kept | None, rows: pd.DataFrame, queries: pd.DataFrame, results_dir: Path) -> Kept:
+    """What is kept of estimators that were not run, and what the runs of the others come to.
+
+    Arguments:
+        kept: what an earlier run came to; None where there was none.
+        rows: the rows of the study.
+        queries: their queries.
+        results_dir: the folder that holds the fitted models, for the worst queries.
+    """
+    summary, run = summarise(rows, queries), set(rows["model"])
+    if kept is not None:
+        others = kept.summary[~kept.summary["model"].isin(run)]
+        summary = pd.concat([others, summary]) if len(others) else summary
+    whole = summary[(summary["model"] == SUBJECT) & (summary["status"] == "ok")]
+    together = pooled(queries, set(whole["dataset"]))
+    if kept is not None and len(kept.pooled):
+        together = pd.concat([kept.pooled[~kept.pooled["model"].isin(run)], together])
+    if kept is not None and SUBJECT not in run:
+        return Kept(summary, together, kept.worst)
+    return Kept(summary, together, worst_queries(queries, results_dir))
 
 
 def read_kept(results_dir: Path) -> Kept | None:

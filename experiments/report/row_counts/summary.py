@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 from experiments.measures.count_workload import band, band_names
 from experiments.measures.q_error import QUANTILES, quantiles
 from experiments.records.rows import collect, collect_queries
-from experiments.report.row_counts.names import STUDY, SUBJECT
+from experiments.report.row_counts.names import STUDY
 
 ROUNDS = 500
 LEVEL = 0.05
@@ -48,12 +48,15 @@ def summarise(rows: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def pooled(queries: pd.DataFrame) -> pd.DataFrame:
+def pooled(queries: pd.DataFrame, tables: Set[str]) -> pd.DataFrame:
     """Errors over the queries of all tables together: a line per group and estimator.
 
     An estimator with a gap on one of FSPN's tables is left out: it would be asked other questions.
+
+    Arguments:
+        queries: the queries of all estimators.
+        tables: those on which FSPN came to a result.
     """
-    tables = set(queries.loc[queries["model"] == SUBJECT, "dataset"])
     lines = []
     for model, mine in queries[queries["dataset"].isin(tables)].groupby("model"):
         if set(mine["dataset"]) != tables:

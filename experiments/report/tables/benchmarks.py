@@ -16,11 +16,13 @@ from experiments.report.tables.loglik import (
     models_of,
     published,
     short,
+    without_slips,
 )
 from experiments.report.tables.writing import Cell, Table, fixed, number, text, whole
 
 SUBJECTS = ("fspn", "fspn_ensemble")
 BEST = "best of all ten"
+BEST_KNOWN = "best of ten and HCLT, slips left out"
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,9 @@ class Goal:
 
 GOALS = (
     Goal("fspn", "LearnSPN", 18),
-    Goal("fspn", "FSPN", 10),
+    Goal("fspn", "FSPN", 16),
     Goal("fspn_ensemble", "FSPN", 14),
-    Goal("fspn_ensemble", BEST, 8),
+    Goal("fspn_ensemble", BEST_KNOWN, 15),
 )
 
 
@@ -58,7 +60,8 @@ class Count:
     @property
     def line(self) -> str:
         """In words."""
-        name = f"the {self.against}" if self.against == BEST else f"published {self.against}"
+        best = self.against in (BEST, BEST_KNOWN)
+        name = f"the {self.against}" if best else f"published {self.against}"
         part = f", {self.compared} compared" if self.compared < len(TABLE1_NAMES) else ""
         return f"{short(self.model)} ≥ {name} on {self.reached} of {len(TABLE1_NAMES)}{part}"
 
@@ -68,8 +71,9 @@ def counts(rows: pd.DataFrame, paper: Paper) -> list[Count]:
     found = []
     for model in models_of(rows):
         values = by_rows(rows, model, paper)
-        for method in [*published(paper), BEST]:
-            differences = _against(values, method)
+        known = LogLikelihoods(values.subject, without_slips(paper))
+        for method in [*published(paper), BEST, BEST_KNOWN]:
+            differences = known.to_the_best() if method == BEST_KNOWN else _against(values, method)
             reached = sum(as_good(values.subject[name], d) for name, d in differences.items())
             found.append(Count(model, method, reached, len(differences)))
     return found
@@ -94,7 +98,7 @@ def goal_lines(rows: pd.DataFrame, paper: Paper) -> tuple[str, ...]:
 def counts_table(rows: pd.DataFrame, paper: Paper) -> Table:
     """On how many datasets each of our models is at least as good as each published column."""
     found = counts(rows, paper)
-    methods = [*published(paper), BEST]
+    methods = [*published(paper), BEST, BEST_KNOWN]
     lines = []
     for model in models_of(rows):
         mine = {count.against: count for count in found if count.model == model}
@@ -105,7 +109,9 @@ def counts_table(rows: pd.DataFrame, paper: Paper) -> Table:
         "table1_counts",
         "At least as good as the published value",
         "On how many of the 20 benchmarks the test log-likelihood is at least the quoted one, at "
-        "the two decimals that are published.",
+        "the two decimals that are published. Slips are SPN-BTB on BBC, 22 nats above all others, "
+        "and EM-PSDD on WebKB and 20 Newsgroups, one value for both; HCLT are hidden Chow-Liu "
+        "trees of other publications.",
         ("model", "datasets run", *(f"≥ {method}" for method in methods)),
         tuple(lines),
         goal_lines(rows, paper),

@@ -22,7 +22,8 @@ overlap as much by themselves (:math:`\beta = 1`), it is responsibilities in any
 
 Many components may come from several starts, ``PER_START`` or so from each, so that every row is
 explained once per start: the same number of networks, each learned on more rows. Rows that the
-first round did not see decide between this and one start, too.
+first round did not see decide between this and one start, too, and whether parents that are found
+on a part of the rows must gain more than those of all rows (:class:`Limits`).
 """
 
 from __future__ import annotations
@@ -78,69 +79,67 @@ def learn_mixture(
     """EM from one start or several, each treating the columns as independent.
 
     Arguments:
-        rows: The distinct rows of the table.
+        rows: The distinct rows of the table, with how often each occurs.
         n_components: The number of networks; those that lose all rows are dropped.
         limits: The bounds on a network.
         rng: The source of randomness.
     """
     if n_components == 1:
         return _networks(rows.weights[:, None], rows, limits)
-    held_out = rng.random(len(rows.cells)) < HELD_OUT
-    unseen = BinaryRows(rows.cells[held_out], rows.weights[held_out])
+    seen, unseen = rows.split(HELD_OUT, rng)
     if unseen.total < FEWEST_HELD_OUT:
         first = _networks(_start(rows, n_components, rng), rows, limits)
         return _reweighted(_networks(_normalised(_joint(first, rows), rows), rows, limits), rows)
-    tried = [
-        [_attempt(rows, held_out, size, limits, rng) for size in sizes]
-        for sizes in _starts(n_components)
-    ]
-    best = max(tried, key=lambda parts: _together([part.trial for part in parts]).total(unseen))
-    return _reweighted(_together([part.on_all(rows, limits) for part in best]), rows)
+    held_out = _HeldOut(seen, unseen, limits)
+    tried = [[held_out.first(size, rng) for size in sizes] for sizes in _starts(n_components)]
+    best = max(tried, key=lambda firsts: _together(firsts).total(unseen))
+    ends = [held_out.last(first, rows) for first in best]
+    return _reweighted(_together(ends), rows)
 
 
 def _starts(n_components: int) -> list[list[int]]:
-    """The components of each start: all of one start, and, where they are many, of several."""
+    """The components of each start: of several where they are many, or all of one start."""
     several = round(n_components / PER_START)
     if n_components <= MOST_OF_ONE_START:
         return [[n_components]]
-    return [[n_components], [len(part) for part in np.array_split(range(n_components), several)]]
+    return [[len(part) for part in np.array_split(range(n_components), several)], [n_components]]
 
 
-@dataclass(frozen=True)
-class _Attempt:
-    """What one start led to on a part of the rows.
+class _HeldOut:
+    """Rounds of EM, and what rows that they did not see say about them.
 
     Arguments:
-        first: The networks of the first round.
-        trial: Those of the round that rows which were not seen prefer.
-        shares_of: How rows were shared among components in that round.
+        seen: The rows that a first round sees.
+        unseen: The others.
+        limits: The bounds on a network.
     """
 
-    first: Mixture
-    trial: Mixture
-    shares_of: Shares
+    def __init__(self, seen: BinaryRows, unseen: BinaryRows, limits: Limits) -> None:
+        self.seen, self.unseen, self.limits = seen, unseen, limits
+        self._prices_are_known = False
 
-    def on_all(self, rows: BinaryRows, limits: Limits) -> Mixture:
-        """The last round, on all rows."""
-        return _networks(self.shares_of(_joint(self.first, rows), rows), rows, limits)
+    def first(self, n_components: int, rng: np.random.Generator) -> Mixture:
+        """The networks of the first round; the first time the prices of parents are chosen."""
+        shares = _start(self.seen, n_components, rng)
+        found = _networks(shares, self.seen, self.limits)
+        if self._prices_are_known:
+            return found
+        self._prices_are_known = True
+        careless = replace(self.limits, careful=not self.limits.careful)
+        other = _networks(shares, self.seen, careless)
+        if other.total(self.unseen) <= found.total(self.unseen):
+            return found
+        self.limits = careless
+        return other
 
-
-def _attempt(
-    rows: BinaryRows,
-    held_out: np.ndarray,
-    n_components: int,
-    limits: Limits,
-    rng: np.random.Generator,
-) -> _Attempt:
-    """A first round on the rows that are seen, and whether the components of a second overlap."""
-    seen = BinaryRows(rows.cells[~held_out], rows.weights[~held_out])
-    unseen = BinaryRows(rows.cells[held_out], rows.weights[held_out])
-    first = _networks(_start(rows, n_components, rng)[~held_out], seen, limits)
-    shares = _overlapping(_joint(first, seen), seen)
-    overlapping = _reweighted(_networks(shares, seen, limits), seen)
-    if overlapping.total(unseen) > first.total(unseen):
-        return _Attempt(first, overlapping, _overlapping)
-    return _Attempt(first, first, _normalised)
+    def last(self, first: Mixture, rows: BinaryRows) -> Mixture:
+        """A further round on all rows, in which components overlap if that is better."""
+        seen, limits = self.seen, self.limits
+        shares = _overlapping(_joint(first, seen), seen)
+        overlapping = _reweighted(_networks(shares, seen, limits), seen)
+        is_better = overlapping.total(self.unseen) > first.total(self.unseen)
+        shares_of: Shares = _overlapping if is_better else _normalised
+        return _networks(shares_of(_joint(first, rows), rows), rows, limits)
 
 
 def _together(mixtures: list[Mixture]) -> Mixture:

@@ -64,6 +64,15 @@ class BinaryRows:
         kept = weights > least * self.weights
         return BinaryRows(np.ascontiguousarray(self.cells[kept]), weights[kept])
 
+    def split(self, share: float, rng: np.random.Generator) -> tuple[BinaryRows, BinaryRows]:
+        """The rows without a random share of them, and that share; weights are whole numbers.
+
+        Equal rows are drawn one by one: if all copies of a row were held out together, the share
+        would hold rows that nobody has seen before, which rows to come need not be.
+        """
+        held_out = rng.binomial(self.weights.astype(np.int64), share).astype(np.float64)
+        return self.weighted(self.weights - held_out, 0.0), self.weighted(held_out, 0.0)
+
     @cached_property
     def pairs(self) -> np.ndarray:
         """The weight of the rows in which two columns are both 1, for all pairs at once."""

@@ -21,8 +21,8 @@ from fspn.learn.binary.rows import CERTAIN, BinaryRows
 from fspn.model.graph import elimination_order
 
 BASE_STRENGTH = 10.0
-PRICE_OF_ALL, PRICE_OF_PART = 1.0, 2.0
-"""The evidence, in nats, that a further parent must bring: of all rows, of a part of them."""
+PRICE, CAREFUL_PRICE = 1.0, 2.0
+"""The evidence, in nats, that a further parent must bring, and that it must where rows are few."""
 ANCHORED_PRICE = 6.0
 """The evidence asked of a first parent whose rows are known from the rest of the table."""
 PAIR_STRENGTH = 10.0
@@ -43,11 +43,13 @@ class Limits:
         max_parents: At most so many parents per variable.
         width: No product of an elimination has more than :math:`2^{width}` cells.
         strengths: The strengths of smoothing that a level may have.
+        careful: Whether a parent that is found on a part of the rows must gain more.
     """
 
     max_parents: int
     width: int
     strengths: tuple[float, ...] = STRENGTHS
+    careful: bool = True
 
     def pools(self, largest: int) -> list[int]:
         """The sizes of pools to try, the largest first."""
@@ -118,7 +120,7 @@ def _network(
     ceilings = rows.ceilings(bases)
     pools = _Pools(rows.n_columns, pool)
     families: dict[int, Family] = {}
-    prices = _prices(rows, table)
+    prices = _prices(rows, limits.careful and table is not rows)
     order = _prim_order(information)
     for v in order:
         worth = np.maximum(information[v] - prices[2], 0.0)
@@ -134,16 +136,16 @@ def _network(
     return BinaryNetwork(tuple(order), tuple(families[v] for v in range(rows.n_columns)))
 
 
-def _prices(rows: BinaryRows, table: BinaryRows) -> tuple[float, float, float]:
+def _prices(rows: BinaryRows, careful: bool) -> tuple[float, float, float]:
     """What a first parent, one with an anchor, and a further one must gain.
 
-    A first parent is picked among all columns, a further one among the few of its pool. Under a
-    sum node there are few rows, and the best of many columns is easily the best by chance, so there
-    the first one costs the logarithm of their number.
+    A first parent is picked among all columns, a further one among the few of its pool. Where there
+    are few rows the best of many columns is easily the best by chance, so whoever is careful makes
+    the first one cost the logarithm of their number.
     """
-    if table is rows:
-        return PRICE_OF_ALL, ANCHORED_PRICE, PRICE_OF_ALL
-    return 1.0 + float(np.log(rows.n_columns)), ANCHORED_PRICE, PRICE_OF_PART
+    if not careful:
+        return PRICE, ANCHORED_PRICE, PRICE
+    return PRICE + float(np.log(rows.n_columns)), ANCHORED_PRICE, CAREFUL_PRICE
 
 
 def _without_parents(base: float) -> Family:

@@ -199,3 +199,24 @@ def test_the_report_is_drawn_from_what_is_kept(
     assert (results / "figures" / "row_counts.png").is_file()
     assert "estimator" in (results / "tables" / "row_counts_wins.csv").read_text()
     assert "written" in capsys.readouterr().out
+
+
+def test_a_rerun_of_one_estimator_leaves_what_is_kept_of_the_others(
+    job: Any, tmp_path: Path
+) -> None:
+    results = tmp_path / "results"
+    for model in ("histograms", "fspn"):
+        run_job(job(f"model=tables/{model}", "search.grid={}"))
+    assert report(["--results", str(results), "--freeze"]) == 0
+    reference = results / "reference"
+    before = [pd.read_csv(file) for file in sorted(reference.glob("row_counts*.csv"))]
+    for file in Store.of(results, "tables").folder.glob("*.parquet"):
+        file.unlink()
+    run_job(job("model=tables/sample", "search.grid={}"))
+    assert report(["--results", str(results), "--freeze"]) == 0
+    after = [pd.read_csv(file) for file in sorted(reference.glob("row_counts*.csv"))]
+    for old, new in zip(before[:2], after[:2], strict=True):
+        assert set(new["model"]) == {"histograms", "fspn", "sample"}
+        others = new[new["model"] != "sample"].reset_index(drop=True)
+        pd.testing.assert_frame_equal(others, old, check_dtype=False)
+    pd.testing.assert_frame_equal(after[2], before[2])

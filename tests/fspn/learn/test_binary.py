@@ -13,7 +13,13 @@ from sklearn.metrics import mutual_info_score
 from fspn import FSPN
 from fspn.learn.binary.build import mixture_node
 from fspn.learn.binary.evidence import NEVER, STRENGTHS, _log_gamma, _row_evidence, choose_parents
-from fspn.learn.binary.mixture import _overlapping, _starts, learn_mixture, log_likelihood
+from fspn.learn.binary.mixture import (
+    _HeldOut,
+    _overlapping,
+    _starts,
+    learn_mixture,
+    log_likelihood,
+)
 from fspn.learn.binary.rows import BinaryRows
 from fspn.learn.binary.structure import BinaryNetwork, Family, Limits, learn_structure
 from fspn.model.graph import elimination_order
@@ -232,11 +238,34 @@ def test_no_first_parent_gains_more_than_its_ceiling() -> None:
 
 def test_many_components_come_from_several_starts() -> None:
     assert _starts(12) == [[12]]
-    assert _starts(60) == [[60], [12] * 5]
+    assert _starts(60) == [[12] * 5, [60]]
     rows, rng = BinaryRows.distinct(correlated(1_200, 60, 15)), np.random.default_rng(0)
     mixture = learn_mixture(rows, 24, Limits(3, 5), rng)
     assert 12 < len(mixture.networks) <= 24
     assert mixture.weights.sum() == pytest.approx(1.0)
+
+
+def test_copies_of_a_row_are_held_out_one_by_one() -> None:
+    cells = np.repeat(np.array([[0, 1], [1, 0]], dtype=np.uint8), [4_000, 1], axis=0)
+    rows = BinaryRows.distinct(cells)
+    seen, unseen = rows.split(0.1, np.random.default_rng(0))
+    assert seen.total + unseen.total == rows.total
+    assert 300 < unseen.total < 500
+    assert seen.cells.tolist()[0] == unseen.cells.tolist()[0] == [0, 1]
+
+
+@pytest.mark.parametrize(("strong", "careful"), [(True, False), (False, True)])
+def test_rows_that_were_not_seen_choose_the_price_of_a_parent(strong: bool, careful: bool) -> None:
+    """Parents found on few rows cost little where dependence is real, and much where it is not."""
+    rng = np.random.default_rng(1)
+    cells = rng.integers(0, 2, size=(400, 60), dtype=np.uint8)
+    if strong:
+        flipped = rng.random((400, 30)) < 0.25
+        cells[:, 30:] = cells[:, :30] ^ flipped.astype(np.uint8)
+    seen, unseen = BinaryRows.distinct(cells).split(0.3, rng)
+    held_out = _HeldOut(seen, unseen, Limits(4, 6))
+    held_out.first(8, rng)
+    assert held_out.limits.careful is careful
 
 
 def test_one_start_is_enough_where_rows_fall_into_classes() -> None:
