@@ -30,9 +30,10 @@ BYSTANDERS = frozenset(
 
 # Imports that a model's results cannot depend on, though its modules are reached by them: a model
 # that is converted to an FSPN is asked by the estimator and never learned by it, and the paper's
-# recipe never enters the default learner but to ask whether it is meant. Nor does a tree SPN, whose
-# thresholds rule it out. Tables of more than two values never enter the learner of two, and tables
-# of two never enter that of sum nodes over more.
+# recipe never enters the default learner but to ask whether it is meant, nor the search for
+# networks unless they are its multi-leaves. Nor does a tree SPN, whose thresholds rule both out.
+# Tables of more than two values never enter the learner of two, and tables of two never enter that
+# of sum nodes over more.
 # tests/contract/test_code_version.py watches the calls.
 LEARNED_BY_FSPN = (
     "baselines.ours",
@@ -50,10 +51,22 @@ NOT_CONVERTED: Imports = frozenset({("fspn.estimator", "fspn.learn")})
 NOT_BINARY: Imports = frozenset((entry, "fspn.learn.binary") for entry in ENTRIES)
 NOT_MIXED: Imports = frozenset((entry, "fspn.learn.mixture") for entry in ENTRIES)
 NOT_BY_SCORE = NOT_BINARY | NOT_MIXED
+NO_NETWORKS: Imports = frozenset(
+    {("fspn.learn.leaves", "fspn.learn.network"), ("fspn.learn.gains", "fspn.learn.network")}
+)
 NOT_THE_RECIPE = NOT_BY_SCORE | {
     ("fspn.learn.fit", "fspn.learn.keep_marginals"),
     ("fspn.learn.fit", "fspn.learn.missing_patterns"),
 }
+NETWORK_LEAVES = "tree"
+"""The multi-leaves of the recipe that are networks."""
+OF_BINARY: Mapping[str, frozenset[str]] = {
+    "fspn.learn.fit": frozenset({"_network"}),
+    "fspn.learn.settings": frozenset(
+        {"resolve_binary", "BINARY_MAX_PARENTS", "BINARY_MAX_CELLS", "STRENGTHS"}
+    ),
+}
+"""Definitions that serve the learner of two values alone, in modules that serve others too."""
 
 
 def fingerprint(settings: Mapping[str, Any], data: str, code: str) -> str:
@@ -62,7 +75,7 @@ def fingerprint(settings: Mapping[str, Any], data: str, code: str) -> str:
     return _digest(text)
 
 
-def code_version(target: str, family: str = "") -> str:
+def code_version(target: str, family: str = "", multi_leaf: str = "") -> str:
     """Digest of the code behind a model's results.
 
     It covers every module of this project that the model's class or the measures import,
@@ -73,26 +86,33 @@ def code_version(target: str, family: str = "") -> str:
     Arguments:
         target: dotted path of the model class, e.g. `baselines.independent.Independent`.
         family: the family of the dataset that the model is learned from.
+        multi_leaf: the recipe's multi-leaves, where they are not its own.
     """
     roots = frozenset({target.rpartition(".")[0], *MEASURES})
-    modules = _closure(roots, unused_imports(target, family))
-    return _digest("".join(f"{name}:{_source_digest(name)};" for name in sorted(modules)))
+    unused = unused_imports(target, family, multi_leaf)
+    left_out = OF_BINARY if unused >= NOT_BINARY else {}
+    digests = (
+        f"{name}:{_source_digest(name, left_out.get(name, frozenset()))};"
+        for name in sorted(_closure(roots, unused))
+    )
+    return _digest("".join(digests))
 
 
-def unused_imports(target: str, family: str = "") -> Imports:
+def unused_imports(target: str, family: str = "", multi_leaf: str = "") -> Imports:
     """Pairs (module, package that it imports) through which nothing reaches a model's results.
 
     Arguments:
         target: dotted path of the model class.
         family: the family of the dataset.
+        multi_leaf: the recipe's multi-leaves, where they are not its own.
     """
     name = target.rpartition(".")[2]
     if not target.startswith(LEARNED_BY_FSPN):
         return NOT_CONVERTED
     if name.startswith(RECIPE):
-        return NOT_THE_RECIPE
+        return NOT_THE_RECIPE if multi_leaf == NETWORK_LEAVES else NOT_THE_RECIPE | NO_NETWORKS
     if name == TREE_SPN:
-        return NOT_BY_SCORE
+        return NOT_BY_SCORE | NO_NETWORKS
     if family == TWO_VALUED:
         return NOT_MIXED
     return NOT_BINARY if family in MANY_VALUED else frozenset()
@@ -200,8 +220,22 @@ def _tree(name: str) -> ast.Module:
 
 
 @cache
-def _source_digest(name: str) -> str:
-    return _digest(ast.dump(_without_docstrings(_tree(name))))
+def _source_digest(name: str, left_out: frozenset[str] = frozenset()) -> str:
+    tree = _without_docstrings(_tree(name))
+    tree.body = [statement for statement in tree.body if not _defines(statement) & left_out]
+    return _digest(ast.dump(tree))
+
+
+def _defines(statement: ast.stmt) -> set[str]:
+    """The names that a statement of a module defines or imports."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return {statement.name}
+    if isinstance(statement, ast.ImportFrom):
+        return {alias.asname or alias.name for alias in statement.names}
+    if isinstance(statement, ast.Assign):
+        targets = [node for target in statement.targets for node in ast.walk(target)]
+        return {node.id for node in targets if isinstance(node, ast.Name)}
+    return set()
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

@@ -197,7 +197,7 @@ def load_rows(results_dir: Path, file: Path | None = None, study: str | None = N
     table = table.drop_duplicates(["experiment", "label"], keep="last")
     table["other_code"] = [
         _is_other(*row)
-        for row in table[["experiment", "model", "family", "code_version"]].itertuples(
+        for row in table[["experiment", "model", "family", "params", "code_version"]].itertuples(
             index=False, name=None
         )
     ]
@@ -277,15 +277,17 @@ def _main_study(table: pd.DataFrame, wanted: str | None) -> str:
     return next((name for name in (*MAIN_STUDIES, *others) if name in present), "")
 
 
-def _is_other(experiment: str, model: str, family: str, version: str) -> bool:
+def _is_other(experiment: str, model: str, family: str, params: str, version: str) -> bool:
     """Whether a row was measured by code that differs from what is here now."""
-    now = _current_version(experiment, model, family)
-    whole = _current_version(experiment, model, "")  # What tables of two values are recorded with.
+    leaf = str(json.loads(params).get("multi_leaf", "")) if isinstance(params, str) else ""
+    now = _current_version(experiment, model, family, leaf)
+    # What tables of two values are recorded with.
+    whole = _current_version(experiment, model, "", leaf)
     return bool(now) and version not in (now, whole)
 
 
 @cache
-def _current_version(experiment: str, model: str, family: str) -> str:
+def _current_version(experiment: str, model: str, family: str, multi_leaf: str) -> str:
     """The version of a model's code; a study's own models are in a folder of its name.
 
     Checks have rows of models that no settings describe: they are of FSPN's code.
@@ -294,5 +296,5 @@ def _current_version(experiment: str, model: str, family: str) -> str:
         path = folder / f"{model}.yaml"
         if path.is_file():
             target = yaml.safe_load(path.read_text(encoding="utf-8"))["_target_"]
-            return code_version(target, family)
-    return _current_version("", "fspn", family) if experiment in CHECKS else ""
+            return code_version(target, family, multi_leaf)
+    return _current_version("", "fspn", family, "") if experiment in CHECKS else ""

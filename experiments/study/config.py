@@ -85,6 +85,11 @@ class ModelConfig:
     target: str
     params: dict[str, Any]
 
+    @property
+    def multi_leaf(self) -> str:
+        """The family of multi-leaves; empty where the model has no such setting."""
+        return str(self.params.get("multi_leaf", ""))
+
     def build(self, params: Mapping[str, Any]) -> DensityModel:
         """An unfitted model, `params` taking precedence."""
         model: DensityModel = get_class(self.target)(**(self.params | dict(params)))

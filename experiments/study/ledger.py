@@ -73,7 +73,7 @@ def job_key(config: JobConfig) -> str:
     what: Mapping[str, Any] = config.what_matters() | {"dataset": config.dataset, "files": files}
     many = config.dataset.get("max_size", 0) > 2
     family = str(config.dataset.get("family", "")) if many else ""
-    code = code_version(config.model.target, family)
+    code = code_version(config.model.target, family, config.model.multi_leaf)
     return fingerprint(what, data_code(), code)
 
 

@@ -52,11 +52,15 @@ class Calls:
         if event == "call" and name.startswith(PACKAGES) and frame.f_code.co_name != "<module>":
             self.seen[name].add(frame.f_code.co_name)
 
-    def outside(self, target: str, family: str = "") -> dict[str, set[str]]:
+    def outside(self, target: str, family: str = "", multi_leaf: str = "") -> dict[str, set[str]]:
         """What ran and is not covered by the code version of a model."""
         roots = frozenset({target.rpartition(".")[0], *fp.MEASURES})
-        covered = fp._closure(roots, fp.unused_imports(target, family)) | fp.BYSTANDERS
+        unused = fp.unused_imports(target, family, multi_leaf)
+        covered = fp._closure(roots, unused) | fp.BYSTANDERS
         own = {"baselines.registry"}
+        if unused >= fp.NOT_BINARY:
+            for module, names in fp.OF_BINARY.items():
+                assert not self.seen[module] & names - {"resolve_binary"}, "asked, answers None"
         return {
             module: names - ONLY_ASKED.get(module, set())
             for module, names in self.seen.items()
@@ -98,7 +102,16 @@ def noisy_copies(values: int) -> pd.DataFrame:
 def test_what_the_recipe_runs_is_covered(settings: dict[str, Any], values: int) -> None:
     with Calls() as calls:
         FSPN(preset="paper", min_rows=50, **settings).fit(noisy_copies(values))
-    assert not calls.outside("baselines.ours.fspn_model.FSPNPaper")
+    leaf = settings.get("multi_leaf", "")
+    assert not calls.outside("baselines.ours.fspn_model.FSPNPaper", multi_leaf=leaf)
+
+
+def test_networks_count_where_they_are_the_recipes_multi_leaves() -> None:
+    target = "baselines.ours.fspn_model.FSPNPaper"
+    with Calls() as calls:
+        FSPN(preset="paper", min_rows=50, multi_leaf="tree").fit(noisy_copies(4))
+    assert "fspn.learn.network.order_search" in calls.outside(target)
+    assert fp.code_version(target) != fp.code_version(target, multi_leaf="tree")
 
 
 def test_what_a_tree_spn_runs_on_two_values_is_covered() -> None:

@@ -29,8 +29,12 @@ NEVER = 1e-15
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _log_gamma(x: float) -> float:
-    """Stirling's series above 7 and the recurrence below; several times faster than lgamma."""
+def _stirling(x: float) -> tuple[float, float]:
+    r"""Two numbers g and s with :math:`\ln \Gamma(x) = g - \ln s`.
+
+    Stirling's series above 7 and the recurrence below it; several times faster than lgamma. The
+    logarithm is left to the caller, who takes one for the quotient of several s.
+    """
     shift = 1.0
     while x < 7.0:
         shift *= x
@@ -38,7 +42,7 @@ def _log_gamma(x: float) -> float:
     inverse = 1.0 / x
     square = inverse * inverse
     series = inverse * (1 / 12.0 - square * (1 / 360.0 - square * (1 / 1260.0)))
-    return (x - 0.5) * log(x) - x + 0.9189385332046727 + series - log(shift)
+    return (x - 0.5) * log(x) - x + 0.9189385332046727 + series, shift
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -47,14 +51,20 @@ def _row_evidence(n: float, ones: float, below: float, strength: float) -> float
     if n <= NOTHING:
         return 0.0
     zeros = max(n - ones, 0.0)
-    found = _log_gamma(strength) - _log_gamma(strength + n)
+    found, over = _stirling(strength)
+    total, under = _stirling(strength + n)
+    found -= total
     if ones > NOTHING:
         prior = strength * below
-        found += _log_gamma(prior + ones) - _log_gamma(prior) - ones * log(below)
+        (more, up), (less, down) = _stirling(prior + ones), _stirling(prior)
+        found += more - less - ones * log(below)
+        over, under = over * up, under * down
     if zeros > NOTHING:
         prior = strength * (1 - below)
-        found += _log_gamma(prior + zeros) - _log_gamma(prior) - zeros * log(1 - below)
-    return found
+        (more, up), (less, down) = _stirling(prior + zeros), _stirling(prior)
+        found += more - less - zeros * log(1 - below)
+        over, under = over * up, under * down
+    return found - log(over / under)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -123,10 +133,66 @@ def _count(
 
 
 @njit(cache=True, nogil=True)
+def _best_first(
+    counts: np.ndarray,
+    inside: np.ndarray,
+    below: np.ndarray,
+    anchor: np.ndarray,
+    strengths: np.ndarray,
+    prices: tuple[float, float, float],
+) -> tuple[float, float, float, bool]:
+    """The largest gain of a first parent less its price, and its strength and even share.
+
+    The last of the four says whether its rows are smoothed towards the anchor.
+    """
+    prior = np.empty_like(inside)
+    prior[0], prior[1] = below, below
+    best, best_strength, share = _best_smoothing(counts, inside, below, prior, strengths)
+    best, anchored = best - prices[0], False
+    for strength in strengths if len(anchor) > 0 else strengths[:0]:
+        gain = _gain(counts, inside, below, anchor.copy().reshape(2, 1), strength) - prices[1]
+        if gain > best:
+            best, best_strength, share, anchored = gain, strength, 0.0, True
+    return best, best_strength, share, anchored
+
+
+@njit(cache=True, nogil=True)
+def _add_level(
+    child: np.ndarray,
+    weights: np.ndarray,
+    place: np.ndarray,
+    own: np.ndarray,
+    prior: np.ndarray,
+    strength: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and probabilities of a one per configuration, with one more parent.
+
+    Arguments:
+        child: The child's column.
+        weights: The weights of the rows.
+        place: The configuration of each row; changed to that with the new parent.
+        own: The rows in which the new parent is 1.
+        prior: What the new rows are smoothed towards, the new parent being 0 and 1.
+        strength: The strength of that smoothing.
+    """
+    place *= 2
+    for row in own:
+        place[row] += 1
+    below = prior.T.copy().ravel()
+    counts = np.empty((2, len(below)))
+    _count(child, weights, place, np.arange(len(child)), counts)
+    for i in range(len(below)):
+        ones = counts[1, i] + strength * below[i]
+        below[i] = min(max(ones / (counts[0, i] + strength), NEVER), 1 - NEVER)
+    return counts, below
+
+
+@njit(cache=True, nogil=True)
 def choose_parents(
     child: np.ndarray,
     weights: np.ndarray,
-    candidates: np.ndarray,
+    pools: np.ndarray,
+    sizes: np.ndarray,
     start: np.ndarray,
     rows: np.ndarray,
     base: float,
@@ -134,16 +200,18 @@ def choose_parents(
     ceilings: np.ndarray,
     strengths: np.ndarray,
     prices: tuple[float, float, float],
-    parents: np.ndarray,
-    chosen: np.ndarray,
-    even: np.ndarray,
-) -> tuple[int, float, bool, np.ndarray]:
-    """Add the parent of the largest gain, while the gain exceeds its price.
+    most: int,
+) -> tuple[int, float, bool, np.ndarray, np.ndarray, np.ndarray]:
+    """The parents out of one of several pools, always that of the largest gain, while it pays.
+
+    Pools have most members in common, and so have the searches in them: what a column gains beside
+    some parents is computed once and kept in a trie of the parents so far.
 
     Arguments:
         child: The child's column.
         weights: The weights of the rows.
-        candidates: The columns that may become parents.
+        pools: The columns that may be parents together, one row per pool.
+        sizes: The number of columns of each pool.
         start: Where each column begins in ``rows``.
         rows: The rows in which each column is 1.
         base: The probability of a one without parents.
@@ -152,59 +220,66 @@ def choose_parents(
         ceilings: What each column can gain as first parent at most, before its price.
         strengths: The strengths of smoothing to choose from.
         prices: What a first parent, one with an anchor, and a further one must gain.
-        parents: Filled with the parents.
-        chosen: Filled with the strengths of their levels.
-        even: Filled with the share of an even chance in what each level is smoothed towards.
+        most: At most so many parents.
 
-    Returns the number of parents, the evidence they bring less their price, whether the first level
-    is smoothed towards its anchor, and the probability of a one for every configuration of the
+    Returns the pool whose parents bring most, the evidence they bring less their price, whether the
+    first level is smoothed towards its anchor, the parents, the strength and the share of an even
+    chance of each level (two rows), and the probability of a one for every configuration of the
     parents (the first parent is the highest digit).
     """
-    everything = np.arange(len(child))
-    place = np.zeros(len(child), dtype=np.int32)
-    counts, below = np.empty((2, 1)), np.full(1, base)
-    _count(child, weights, place, everything, counts)
-    used = np.zeros(len(candidates), dtype=np.bool_)
-    found, width, anchored = 0.0, 0, False
-    while width < len(parents):
-        price = prices[0] if width == 0 else prices[2]
-        inside, prior_rows = np.empty_like(counts), np.empty_like(counts)
-        prior_rows[0], prior_rows[1] = below, below
-        best, winner, winner_strength, winner_prior = 0.0, -1, 0.0, prior_rows
-        by_anchor, winner_even = False, 0.0
-        for j in range(len(candidates)):
-            hopeless = width == 0 and ceilings[candidates[j]] - min(prices[0], prices[1]) <= best
-            if used[j] or hopeless:
-                continue
-            own = rows[start[candidates[j]] : start[candidates[j] + 1]]
-            _count(child, weights, place, own, inside)
-            gain, strength, share = _best_smoothing(counts, inside, below, prior_rows, strengths)
-            if gain - price > best:
-                best, winner, winner_strength, winner_even = gain - price, j, strength, share
-                winner_prior, by_anchor = (1 - share) * prior_rows + share / 2, False
-            if width == 0 and len(anchors) > 0:
-                anchor = anchors[candidates[j]].copy().reshape(2, 1)
-                for strength in strengths:
-                    gain = _gain(counts, inside, below, anchor, strength) - prices[1]
-                    if gain > best:
-                        best, winner, winner_strength, winner_prior = gain, j, strength, anchor
-                        by_anchor, winner_even = True, 0.0
-        if winner < 0:
-            break
-        used[winner] = True
-        if width == 0:
-            anchored = by_anchor
-        parent = candidates[winner]
-        parents[width], chosen[width], even[width] = parent, winner_strength, winner_even
-        place *= 2
-        for row in rows[start[parent] : start[parent + 1]]:
-            place[row] += 1
-        counts = np.empty((2, 2 * len(below)))
-        _count(child, weights, place, everything, counts)
-        below = winner_prior.T.copy().ravel()
-        for i in range(len(below)):
-            ones = counts[1, i] + winner_strength * below[i]
-            below[i] = min(max(ones / (counts[0, i] + winner_strength), NEVER), 1 - NEVER)
-        found += best
-        width += 1
-    return width, found, anchored, below
+    n_nodes = len(pools) * most + 1
+    next_node = np.zeros((n_nodes, len(ceilings)), dtype=np.int32)
+    gains = np.full((n_nodes, len(ceilings)), np.nan)
+    smoothing, by_anchor = np.empty((2, n_nodes, len(ceilings))), np.zeros(len(ceilings), np.bool_)
+    n_used, best_found, best_pool, best_table = 1, -1.0, 0, np.full(1, base)
+    parents, levels = np.empty((len(pools), most), dtype=np.int64), np.empty((len(pools), 2, most))
+    widths = np.zeros(len(pools), dtype=np.int64)
+    for pool in range(len(pools)):
+        place, counts, below = np.zeros(len(child), np.int32), np.empty((2, 1)), np.full(1, base)
+        _count(child, weights, place, np.arange(len(child)), counts)
+        node, found = 0, 0.0
+        for width in range(most):
+            inside, prior = np.empty_like(counts), np.empty_like(counts)
+            prior[0], prior[1] = below, below
+            best, winner = 0.0, -1
+            for u in pools[pool, : sizes[pool]]:
+                hopeless = width == 0 and ceilings[u] - min(prices[0], prices[1]) <= best
+                if hopeless or (parents[pool, :width] == u).any():
+                    continue
+                if np.isnan(gains[node, u]):
+                    _count(child, weights, place, rows[start[u] : start[u + 1]], inside)
+                    if width == 0:
+                        anchor = anchors[u] if len(anchors) > 0 else below[:0]
+                        gain, strength, share, by_anchor[u] = _best_first(
+                            counts, inside, below, anchor, strengths, prices
+                        )
+                    else:
+                        gain, strength, share = _best_smoothing(
+                            counts, inside, below, prior, strengths
+                        )
+                        gain -= prices[2]
+                    gains[node, u] = gain
+                    smoothing[0, node, u], smoothing[1, node, u] = strength, share
+                if gains[node, u] > best:
+                    best, winner = gains[node, u], u
+            if winner < 0:
+                break
+            strength, share = smoothing[0, node, winner], smoothing[1, node, winner]
+            parents[pool, width], widths[pool] = winner, width + 1
+            levels[pool, 0, width], levels[pool, 1, width] = strength, share
+            prior = (1 - share) * prior + share / 2
+            if width == 0 and by_anchor[winner]:
+                prior = anchors[winner].copy().reshape(2, 1)
+            if next_node[node, winner] == 0:
+                next_node[node, winner] = n_used
+                n_used += 1
+            node = next_node[node, winner]
+            own_rows = rows[start[winner] : start[winner + 1]]
+            counts, below = _add_level(child, weights, place, own_rows, prior, strength)
+            found += best
+        if found > best_found:
+            best_found, best_pool, best_table = found, pool, below
+    width = widths[best_pool]
+    chosen, best_levels = parents[best_pool, :width], levels[best_pool, :, :width]
+    anchored = width > 0 and by_anchor[chosen[0]]
+    return best_pool, best_found, anchored, chosen, best_levels, best_table

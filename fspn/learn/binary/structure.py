@@ -124,15 +124,13 @@ def _network(
     order = _prim_order(information)
     for v in order:
         worth = np.maximum(information[v] - prices[2], 0.0)
-        options = pools.promising(worth)
-        found = [(_without_parents(bases[v]), 0.0)]
+        options = [_sorted(members, worth) for members in pools.promising(worth)]
+        families[v], chosen = _without_parents(bases[v]), options[0]
         if ceilings[v].max() > min(prices[:2]):
             anchors = NO_ANCHORS if table is rows else table.without(rows, v)
             evidence = _Evidence(rows, v, bases[v], anchors, ceilings[v], prices)
-            found = [evidence.family(_sorted(pool, worth), limits) for pool in options]
-        best = max(range(len(found)), key=lambda i: found[i][1])
-        families[v] = found[best][0]
-        pools.add(v, families[v].parents, _sorted(options[best], worth))
+            families[v], chosen = evidence.family(options, limits)
+        pools.add(v, families[v].parents, chosen)
     return BinaryNetwork(tuple(order), tuple(families[v] for v in range(rows.n_columns)))
 
 
@@ -228,16 +226,18 @@ class _Evidence:
     ceilings: np.ndarray
     prices: tuple[float, float, float]
 
-    def family(self, candidates: np.ndarray, limits: Limits) -> tuple[Family, float]:
-        """The best parents among the candidates, and the evidence that they gain."""
+    def family(self, options: list[np.ndarray], limits: Limits) -> tuple[Family, np.ndarray]:
+        """The best parents out of one of some pools, and that pool."""
         rows, anchors = self.rows, self.anchors
-        most = min(limits.max_parents, limits.width - 1)
-        parents, (strengths, even) = np.empty(most, dtype=np.int64), np.empty((2, most))
-        width, gain, anchored, table = choose_parents(
-            rows.columns[self.v], rows.weights, candidates, *rows.ones, self.base, anchors,
-            self.ceilings, np.array(limits.strengths), self.prices, parents, strengths, even,
+        sizes = np.array([len(pool) for pool in options])
+        pools = np.zeros((len(options), sizes.max()), dtype=np.int64)
+        for row, pool in zip(pools, options, strict=True):
+            row[: len(pool)] = pool
+        best, _, anchored, parents, (strengths, even), table = choose_parents(
+            rows.columns[self.v], rows.weights, pools, sizes, *rows.ones, self.base, anchors,
+            self.ceilings, np.array(limits.strengths), self.prices,
+            min(limits.max_parents, limits.width - 1),
         )  # fmt: skip
-        chosen = tuple(parents[:width].tolist())
-        anchor = (float(anchors[chosen[0], 0]), float(anchors[chosen[0], 1])) if anchored else None
-        levels = (tuple(strengths[:width].tolist()), tuple(even[:width].tolist()))
-        return Family(chosen, *levels, self.base, anchor, table), float(gain)
+        anchor = tuple(anchors[parents[0]].tolist()) if anchored else None
+        levels = (tuple(strengths.tolist()), tuple(even.tolist()))
+        return Family(tuple(parents.tolist()), *levels, self.base, anchor, table), options[best]
