@@ -55,7 +55,12 @@ def learn_model(
     settings, mixture = share_cost(settings, mixture, domain, len(parts))
     with progress(cells if mixture is None else 2 * cells, params.verbose) as report:
         if binary is not None:
-            narrow = replace(settings, max_cells=min(settings.max_cells, 2**binary.limits.width))
+            limits = binary.limits
+            narrow = replace(
+                settings,
+                max_parents=limits.max_parents,
+                max_cells=min(settings.max_cells, 2**limits.width),
+            )
             ordered = partial(_network, narrow, seed)
             return domain, learn_binary(data, binary, rng, report, gains, ordered)
         scope = range(len(domain))

@@ -1,7 +1,7 @@
 """Learning on a whole table of two-valued columns.
 
-Held-out rows choose the number of networks under the sum node. Where one is enough, it competes
-with the network that a search over orders finds, as on any other table.
+Held-out rows choose the number of networks under the sum node. Where the table is not too large,
+they compete with the one network that a search over orders finds, as on any other table.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ COMPONENTS = (1, 4, 12)
 ROWS_PER_COMPONENT = 100
 HELD_OUT = 0.1
 ORDERED_COLUMNS, ORDERED_CELLS = 80, 8_000_000
-"""The largest table on which one network by counting ones is compared with one over orders."""
-RIVAL_COLUMNS, RIVAL_CELLS = 20, 2_000_000
-"""The largest table on which several networks are."""
+"""The largest table on which networks by counting ones are compared with one over orders."""
 LearnNetwork = Callable[[Slice, Gains], Node]
 
 
@@ -134,9 +132,7 @@ class _Choice:
 
     def yields_to(self, ordered: LearnNetwork, data: Slice, cells: np.ndarray) -> bool:
         """Whether held-out rows prefer one network by search over orders."""
-        one = self.n_components == 1
-        columns, most = (ORDERED_COLUMNS, ORDERED_CELLS) if one else (RIVAL_COLUMNS, RIVAL_CELLS)
-        if self.scores is None or cells.shape[1] > columns or cells.size > most:
+        if self.scores is None or cells.shape[1] > ORDERED_COLUMNS or cells.size > ORDERED_CELLS:
             return False
         rival = _scores(ordered(data.take(~self.held_out), Gains()), data.take(self.held_out))
         return bool(rival.mean() > self.scores.mean())

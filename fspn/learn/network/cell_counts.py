@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from fspn.learn.dependence.base import ones_together
-from fspn.learn.network.counting import CellCounter, Filled, code_counts, contingency, joint_ranks
+from fspn.learn.network.counting import CellCounter, Filled, code_counts, contingency
+from fspn.learn.network.ranks import Rankings
 
 MAX_PAIR_CELLS = 4_000_000
 MAX_KEPT_CELLS = 64_000_000
@@ -59,14 +60,14 @@ class ParentCells:
         codes: The child's code.
         counts: The rows of data in it.
         n_rows: The number of rows of the table, filled or not.
-        ranks: The rank of the parents before the last, per row of data, where they are ranked.
+        examples: A row of data per rank of the parents before the last, where they are ranked.
     """
 
     rows: np.ndarray
     codes: np.ndarray
     counts: np.ndarray
     n_rows: int
-    ranks: np.ndarray | None
+    examples: np.ndarray | None
 
 
 class TableCounts:
@@ -84,6 +85,7 @@ class TableCounts:
         self._pairs: dict[tuple[int, int], np.ndarray] = {}
         self._kept_cells = 0
         self._counter = CellCounter()
+        self._rankings = Rankings(table.codes, table.sizes)
 
     def pair(self, row: int, column: int) -> np.ndarray | None:
         """The table of two variables; None where it is too large to be dense."""
@@ -116,26 +118,19 @@ class TableCounts:
             rows, codes = np.nonzero(table)
             return ParentCells(rows, codes, table[rows, codes].astype(np.int64), n_rows, None)
         if len(parents) <= 2:
-            filled, ranks = self.count((*parents, child)), None
+            filled, examples = self.count((*parents, child)), None
             n_rows *= self.table.sizes[parents[0]] if len(parents) == 2 else 1
         else:
-            ranks, n_ranks = self._ranks(parents[:-1])
-            columns = [ranks, self.table.codes[parents[-1]], self.table.codes[child]]
-            filled = self._counter.count(columns, [n_ranks, n_rows, size])
-            n_rows *= n_ranks
+            ranking = self._rankings.of(parents[:-1])
+            examples = ranking.examples
+            columns = [ranking.ranks, self.table.codes[parents[-1]], self.table.codes[child]]
+            filled = self._counter.count(columns, [len(ranking), n_rows, size])
+            n_rows *= len(ranking)
         rows, codes = np.divmod(filled.keys, size)
-        return ParentCells(rows, codes, filled.counts, n_rows, ranks)
+        return ParentCells(rows, codes, filled.counts, n_rows, examples)
 
     def count(self, variables: tuple[int, ...]) -> Filled:
         """The filled cells of the joint table of two or three variables."""
         return self._counter.count(
             [self.table.codes[v] for v in variables], [self.table.sizes[v] for v in variables]
         )
-
-    def _ranks(self, parents: tuple[int, ...]) -> tuple[np.ndarray, int]:
-        """The number of every row's configuration of the parents."""
-        ids, n_ids = self.table.codes[parents[0]], self.table.sizes[parents[0]]
-        for parent in parents[1:]:
-            size = self.table.sizes[parent]
-            ids, n_ids = joint_ranks(ids, self.table.codes[parent], n_ids, size)
-        return ids, n_ids

@@ -89,13 +89,12 @@ class Laws:
         *others, last = parents
         before, at = np.divmod(cells.rows, self.table.sizes[last])
         numbers = numbers - coefficients[-1] * self._numbers(last)[at]
-        if cells.ranks is not None:
-            combined = np.empty(int(cells.ranks.max()) + 1, dtype=np.int64)
-            combined[cells.ranks] = sum(
-                c * self._numbers(p)[self.table.codes[p]]
+        if cells.examples is not None:
+            combined = sum(
+                c * self._numbers(p)[self.table.codes[p][cells.examples]]
                 for c, p in zip(coefficients, others, strict=False)
             )
-            numbers -= combined[before]
+            numbers -= np.asarray(combined, dtype=np.int64)[before]
         elif others:
             numbers -= coefficients[0] * self._numbers(others[0])[before]
         counts, lowest = _residual_counts(numbers, cells.counts, MAX_OFFSETS)

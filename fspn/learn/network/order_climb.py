@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Sequence
+from itertools import chain, compress
 
 import numpy as np
 from numba import njit
@@ -50,16 +50,48 @@ def _flatten(sets: ScoredSets) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def undominated(scored: dict[tuple[int, ...], float]) -> list[tuple[int, ...]]:
     """The sets of a variable, best first, without those that a subset beats."""
-    kept: dict[tuple[int, ...], None] = {}
-    for key in sorted(scored, key=lambda k: (-scored[k], k)):
-        if not any(part in kept for part in _subsets(key)):
-            kept[key] = None
-    return list(kept)
+    ranked = sorted(scored, key=lambda key: (-scored[key], key))
+    ends = np.cumsum([0, *map(len, ranked)])
+    members = np.fromiter(chain.from_iterable(ranked), dtype=np.int64, count=ends[-1])
+    return list(compress(ranked, _without_better_subset(members, ends).tolist()))
 
 
-def _subsets(key: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    for width in range(len(key)):
-        yield from combinations(key, width)
+@njit(cache=True)
+def _without_better_subset(members: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Per set whether no kept set before it is part of it.
+
+    Arguments:
+        members: The members of all sets, of each in growing order.
+        ends: Where every set begins and ends.
+    """
+    n = len(ends) - 1
+    kept, n_kept = np.empty(n, dtype=np.int64), 0
+    found = np.zeros(n, dtype=np.bool_)
+    for k in range(n):
+        beaten = False
+        for i in range(n_kept):
+            if _is_part(members, ends[kept[i]], ends[kept[i] + 1], ends[k], ends[k + 1]):
+                beaten = True
+                break
+        if not beaten:
+            found[k] = True
+            kept[n_kept] = k
+            n_kept += 1
+    return found
+
+
+@njit(cache=True)
+def _is_part(members: np.ndarray, first: int, last: int, at: int, end: int) -> bool:
+    """Whether all of members[first:last] are among members[at:end]."""
+    if last - first > end - at:
+        return False
+    for i in range(first, last):
+        while at < end and members[at] < members[i]:
+            at += 1
+        if at == end or members[at] != members[i]:
+            return False
+        at += 1
+    return True
 
 
 @njit(cache=True)

@@ -25,6 +25,12 @@ __all__ = ["Network", "elimination_order", "learn_network", "topological_order"]
 
 SCREEN_ROWS = 20_000
 MAX_CANDIDATES = 64
+GROWN_COLUMNS = 80
+"""The largest group in which every variable is tried beside the parents that are chosen."""
+GROWN_CANDIDATES = 16
+"""Above MAX_CANDIDATES variables, so many of them that a sample likes are tried on all rows."""
+SURE_PARENTS = 4
+"""So many parents are always tried; more of them only while some variable has one fewer."""
 BEST_PAIRS = 8
 PAIR_CANDIDATES = 24
 GROWTHS = 8
@@ -126,13 +132,16 @@ def _searched(
     """One search; its best network counts."""
     candidates = _candidates(strength)
     sets = _single_parents(scores, candidates)
-    thorough = effort.everyone and len(sets) <= MAX_CANDIDATES
+    thorough = effort.everyone and len(sets) <= GROWN_COLUMNS
     search = _Search(scores, max_cells, effort, rng, sets, max_cost)
     search.run()
     if max_parents >= 2:
-        _add_pairs(search.sets, scores, effort, rng)
+        search.screen = _screening_scores(scores, rng)
+        _add_pairs(search.sets, scores, search.screen, effort, rng)
         search.run()
     for width in range(2, max_parents + 1):
+        if width > SURE_PARENTS and max(map(len, search.best)) < width - 1:
+            break
         for parents in search.wide:
             _extend(search.sets, parents, scores, candidates, width)
         search.run()
@@ -174,6 +183,7 @@ class _Search:
         self.sets, self.max_cost = sets, max_cost
         self.best: list[tuple[int, ...]] = [()] * len(sets)
         self.wide = [self.best]
+        self.screen = scores
 
     def run(self) -> None:
         """Search over orders without the bound, and within it where that is too wide."""
@@ -263,6 +273,13 @@ class _Search:
         self.sets[child][key] = self.scores.score(child, key)
         return self.sets[child][key]
 
+    def promising(self, child: int, own: tuple[int, ...]) -> list[int]:
+        """The variables to try beside some parents; where there are many, those a sample likes."""
+        others = [v for v in range(len(self.sets)) if v != child and v not in own]
+        if len(self.sets) <= MAX_CANDIDATES:
+            return others
+        return sorted(others, key=lambda v: -self.screen.score(child, (*own, v)))[:GROWN_CANDIDATES]
+
     @property
     def total(self) -> float:
         """The score of the best network so far."""
@@ -292,15 +309,18 @@ def _single_parents(scores: LocalScores, candidates: list[list[int]]) -> ScoredS
 
 
 def _add_pairs(
-    sets: ScoredSets, scores: LocalScores, effort: Effort, rng: np.random.Generator
+    sets: ScoredSets,
+    scores: LocalScores,
+    screen: LocalScores,
+    effort: Effort,
+    rng: np.random.Generator,
 ) -> None:
     """Add the pairs of parents that deserve a score on all rows.
 
-    All pairs are scored on a sample of the rows. On strongly dependent data a variable's
-    descendants explain it better than its parents do, so the best pairs are not enough: a search
-    on the sample tells which pairs take part in good structures.
+    All pairs are scored on the screen, a sample of the rows. On strongly dependent data a
+    variable's descendants explain it better than its parents do, so the best pairs are not enough:
+    a search on the sample tells which pairs take part in good structures.
     """
-    screen = _screening_scores(scores, rng)
     sampled = _single_parents(screen, [[key[0] for key in own if key] for own in sets])
     for child, own in enumerate(sampled):
         singles = sorted((key for key in own if key), key=lambda key: -own[key])
@@ -346,7 +366,7 @@ def _grow(search: _Search, strength: np.ndarray, max_parents: int) -> None:
     all variables are tried, and the most promising ones in pairs.
     """
     m = len(search.sets)
-    for _ in range(GROWTHS if m <= MAX_CANDIDATES else 0):
+    for _ in range(GROWTHS if m <= GROWN_COLUMNS else 0):
         before = search.total
         for child in range(m):
             own = search.best[child]
@@ -364,10 +384,10 @@ def _widen(search: _Search, child: int, own: tuple[int, ...], max_parents: int) 
     """Score the sets of one and two more parents, of one fewer, and with one exchanged."""
     if not own:
         return
-    others = [v for v in range(len(search.sets)) if v != child and v not in own]
     fewer = [tuple(p for p in own if p != gone) for gone in own]
     weakest = max(fewer, key=lambda rest: search.score(child, rest))
     wider = own if len(own) < max_parents else weakest
+    others = [v for v in search.promising(child, wider) if v not in own]
     best = sorted(others, key=lambda v: -search.score(child, (*wider, v)))[:LOOK_AHEAD]
     if len(own) + 2 <= max_parents:
         for pair in combinations(best, 2):

@@ -193,8 +193,8 @@ class LocalScores:
 
     def _codes_of(self, cells: ParentCells, parent: int) -> np.ndarray:
         """The code of one of several further parents for every rank of them."""
-        assert cells.ranks is not None
-        return _codes_by_rank(cells.ranks, self.table.codes[parent])
+        assert cells.examples is not None
+        return np.asarray(self.table.codes[parent][cells.examples], dtype=np.int64)
 
     def _first_level(self, cells: ParentCells, child: int, first: int) -> np.ndarray:
         """The smoothed rows of the first parent at some cells."""
@@ -337,15 +337,6 @@ def _merged(
     for i in range(len(keys)):
         room[keys[i] * size + codes[i]] = 0
     return place, rows[:n], merged[:n], below[:n]
-
-
-@njit(cache=True, nogil=True)
-def _codes_by_rank(ranks: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """The code of the rows of every rank; all rows of a rank have the same."""
-    found = np.zeros(ranks.max() + 1, dtype=np.int64)
-    for row in range(len(ranks)):
-        found[ranks[row]] = codes[row]
-    return found
 
 
 @njit(cache=True, nogil=True)

@@ -11,6 +11,7 @@ from scipy.special import betaln, gammaln
 from sklearn.metrics import mutual_info_score
 
 from fspn import FSPN
+from fspn.learn.binary import fit as binary_fit
 from fspn.learn.binary.build import mixture_node
 from fspn.learn.binary.evidence import NEVER, STRENGTHS, _log_gamma, _row_evidence, choose_parents
 from fspn.learn.binary.mixture import (
@@ -24,7 +25,7 @@ from fspn.learn.binary.rows import BinaryRows
 from fspn.learn.binary.structure import BinaryNetwork, Family, Limits, learn_structure
 from fspn.model.graph import elimination_order
 from fspn.model.infer import log_probability
-from fspn.model.nodes import Sum
+from fspn.model.nodes import Sum, TableSplit, walk
 from fspn.schema.events import CodeRange, Events
 
 
@@ -308,6 +309,20 @@ def test_one_network_is_searched_over_orders_where_held_out_rows_prefer_it() -> 
     assert log_probability(counted, points(cells[5_000:])).mean() < truth - 0.9
     assert model.score(cells[5_000:]) > truth - 0.05
     assert model.gains_["factorize"] == pytest.approx(model.gains_["all"], abs=0.02)
+
+
+def test_several_networks_give_way_too_and_to_as_many_parents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One of 24 columns says whether three of six others are 1."""
+    rng = np.random.default_rng(0)
+    cells = rng.integers(0, 2, size=(6_000, 24)).astype(np.uint8)
+    cells[:, 6] = (cells[:, :6].sum(axis=1) >= 3) ^ (rng.random(6_000) < 0.02)
+    several = binary_fit._Choice(4, np.arange(6_000) < 600, np.full(600, -100.0))
+    monkeypatch.setattr(binary_fit, "_choose", lambda *_: several)
+    model = FSPN().fit(cells)
+    tables = [node for node in walk(model.root_) if isinstance(node, TableSplit)]
+    assert {0, 1, 2, 3, 4, 5, 6} in [{table.variable, *table.given} for table in tables]
 
 
 def test_sum_nodes_tell_what_they_gained_over_one_network() -> None:

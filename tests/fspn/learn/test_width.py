@@ -166,3 +166,16 @@ def test_the_compiled_check_of_the_width_agrees_with_the_elimination_order(seed:
             np.empty(m, np.int64),
         )
         assert found == is_narrow(parents, sizes, max_cells)
+
+
+def test_a_parent_that_no_pair_shows_is_found_among_more_than_64_columns() -> None:
+    """Beside column 0 the third depends on column 1, of which it is independent alone."""
+    rng = np.random.default_rng(0)
+    codes = list(rng.integers(0, 2, (70, 3_000)).astype(np.uint8))
+    odds = 0.4 + 0.2 * codes[0] + 0.3 * (1 - 2.0 * (codes[0] ^ codes[1]))
+    codes[2] = (rng.random(3_000) < odds).astype(np.uint8)
+    strength = np.zeros((70, 70))
+    strength[0, 2] = strength[2, 0] = 1.0
+    scores = LocalScores(CodedTable(codes, [2] * 70, [None] * 70))
+    network = learn_network(scores, strength, 4, 300_000, rng)
+    assert {0, 1, 2} in [{v, *own} for v, own in enumerate(network.parents)]
