@@ -55,12 +55,7 @@ def learn_model(
     settings, mixture = share_cost(settings, mixture, domain, len(parts))
     with progress(cells if mixture is None else 2 * cells, params.verbose) as report:
         if binary is not None:
-            limits = binary.limits
-            narrow = replace(
-                settings,
-                max_parents=limits.max_parents,
-                max_cells=min(settings.max_cells, 2**limits.width),
-            )
+            narrow = replace(settings, max_cells=min(settings.max_cells, 2**binary.limits.width))
             ordered = partial(_network, narrow, seed)
             return domain, learn_binary(data, binary, rng, report, gains, ordered)
         scope = range(len(domain))
@@ -77,9 +72,10 @@ def learn_model(
     return domain, root
 
 
-def _network(settings: Settings, seed: int, data: Slice, gains: Gains) -> Node:
+def _network(settings: Settings, seed: int, data: Slice, gains: Gains, max_parents: int) -> Node:
     """One network of all columns, the same for the same rows."""
-    learner = Learner(settings, np.random.default_rng(seed), gains=gains)
+    bounded = replace(settings, max_parents=max_parents)
+    learner = Learner(bounded, np.random.default_rng(seed), gains=gains)
     return learner.learn(data, range(len(data.domain)))
 
 

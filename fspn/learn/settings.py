@@ -25,7 +25,7 @@ from fspn.model.leaves.registry import learned_from_reals
 from fspn.schema.domain import Domain
 
 MAX_PARENTS, MAX_CELLS = 4, 300_000
-BINARY_MAX_PARENTS, BINARY_MAX_CELLS = 8, 2**12
+BINARY_MAX_PARENTS, BINARY_MAX_CELLS = 16, 2**16
 
 
 def seed_of(random_state: Any) -> int:

@@ -27,7 +27,11 @@ ROWS_PER_COMPONENT = 100
 HELD_OUT = 0.1
 ORDERED_COLUMNS, ORDERED_CELLS = 80, 8_000_000
 """The largest table on which networks by counting ones are compared with one over orders."""
-LearnNetwork = Callable[[Slice, Gains], Node]
+ORDERED_PARENTS = 8
+"""At most so many parents has a variable of that network."""
+QUICK_COLUMNS, CLOSE = 20, 0.1
+"""With more columns that network takes long, and one of any kind must be so close, in nats a row."""
+LearnNetwork = Callable[[Slice, Gains, int], Node]
 
 
 @dataclass(frozen=True)
@@ -76,14 +80,16 @@ def learn_binary(
         rng: The only source of randomness.
         report: Called with the number of (row, variable) cells that have become leaves.
         gains: Filled with what the nodes gained.
-        ordered: Learns one network of some rows by search over orders; None = no such rival.
+        ordered: Learns one network of some rows by search over orders, with at most so many
+            parents a variable; None = no such rival.
     """
     gains = Gains() if gains is None else gains
     scope = [v for v, described in enumerate(data.domain.variables) if described.size == 2]
     cells = np.column_stack([data.values(v).astype(np.uint8) for v in scope])
     choice = _choose(cells, settings, rng)
-    if ordered is not None and choice.yields_to(ordered, data, cells):
-        root = ordered(data, gains)
+    most = min(settings.limits.max_parents, ORDERED_PARENTS)
+    if ordered is not None and choice.yields_to(ordered, data, cells, most):
+        root = ordered(data, gains, most)
     else:
         root = _mixture(data, scope, cells, choice.n_components, settings, rng)
         if choice.n_components > 1 and choice.gained is not None:
@@ -130,11 +136,16 @@ class _Choice:
     scores: np.ndarray | None = None
     gained: float | None = None
 
-    def yields_to(self, ordered: LearnNetwork, data: Slice, cells: np.ndarray) -> bool:
+    def yields_to(
+        self, ordered: LearnNetwork, data: Slice, cells: np.ndarray, max_parents: int
+    ) -> bool:
         """Whether held-out rows prefer one network by search over orders."""
         if self.scores is None or cells.shape[1] > ORDERED_COLUMNS or cells.size > ORDERED_CELLS:
             return False
-        rival = _scores(ordered(data.take(~self.held_out), Gains()), data.take(self.held_out))
+        if cells.shape[1] > QUICK_COLUMNS and (self.gained or 0.0) > CLOSE:
+            return False
+        seen, unseen = data.take(~self.held_out), data.take(self.held_out)
+        rival = _scores(ordered(seen, Gains(), max_parents), unseen)
         return bool(rival.mean() > self.scores.mean())
 
 
