@@ -29,8 +29,8 @@ ORDERED_COLUMNS, ORDERED_CELLS = 80, 8_000_000
 """The largest table on which networks by counting ones are compared with one over orders."""
 ORDERED_PARENTS = 8
 """At most so many parents has a variable of that network."""
-QUICK_COLUMNS, CLOSE = 20, 0.1
-"""With more columns that network takes long, and one of any kind must be so close, in nats a row."""
+QUICK_COLUMNS, PROBE_ROWS, PROBE_PARENTS, CLOSE = 20, 20_000, 2, 1.0
+"""With more columns it takes long, so a quick one must come within so many nats of the others."""
 LearnNetwork = Callable[[Slice, Gains, int], Node]
 
 
@@ -142,9 +142,12 @@ class _Choice:
         """Whether held-out rows prefer one network by search over orders."""
         if self.scores is None or cells.shape[1] > ORDERED_COLUMNS or cells.size > ORDERED_CELLS:
             return False
-        if cells.shape[1] > QUICK_COLUMNS and (self.gained or 0.0) > CLOSE:
-            return False
         seen, unseen = data.take(~self.held_out), data.take(self.held_out)
+        if cells.shape[1] > QUICK_COLUMNS:
+            some = seen.take(np.arange(seen.n_rows) < PROBE_ROWS)
+            probe = _scores(ordered(some, Gains(), min(max_parents, PROBE_PARENTS)), unseen)
+            if probe.mean() < self.scores.mean() - CLOSE:
+                return False
         rival = _scores(ordered(seen, Gains(), max_parents), unseen)
         return bool(rival.mean() > self.scores.mean())
 

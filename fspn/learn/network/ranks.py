@@ -12,7 +12,7 @@ from numba import njit
 from fspn.learn.network.counting import joint_ranks
 
 MOST_KEPT = 16
-MAX_KEPT_ROWS = 8_000_000
+MAX_KEPT_ROWS = 1_000_000
 """Rows over all rankings that are kept at a time."""
 
 
