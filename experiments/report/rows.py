@@ -26,7 +26,7 @@ DRAWS = "draws"
 MANY_DRAWS = MAIN_STUDIES[0]
 UNTIMED = (
     *("kl_mean", "kl_median", "kl_p95", "kl_max", "kl_se", "kl_sampling_se", "kl_floored"),
-    *("size_bytes", "n_nodes", "compiled_bytes"),
+    *("size_bytes", "n_nodes", "compiled_bytes", "test_ll", "test_ll_se"),
 )
 TIMED = ("latency_single_ms", "engine_ms", "latency_batch_ms", "engine_batch_ms", "train_seconds")
 # Studies that add a section of their own and never are the main one.
