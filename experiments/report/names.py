@@ -76,7 +76,7 @@ MEASURES = {
             "engine_ms",
             1.0,
             "",
-            "Inference Time, one engine (ms)",
+            "Inference Time (ms)",
             "latency, same engine",
         ),
         Measure(
