@@ -41,6 +41,11 @@ FAMILIES = {
     "sparse": "sparse arithmetic tables",
     "smooth": "smooth, dense tables",
 }
+LEVELLESS = {
+    "hidden": "rows of several networks over the same columns, which one is not recorded",
+    "dense": "random dense tables, treewidth 2 to 5, values without order: they favour nobody",
+}
+"""Families of datasets without levels of dependence."""
 
 
 @dataclass(frozen=True)
