@@ -115,7 +115,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Inference takes time near linear in the number of nodes",
         "Section 4, Proposition 2",
         "exponent b (± two standard errors) of query time = a · nodes^b, over all models and over "
-        f"those of at least {LARGE:,} nodes, by every study and the benchmark; {BEYOND}; holds: both b ≤ 1.1, in part: both b ≤ 1.5",
+        f"those of at least {LARGE:,} nodes, by every study and the benchmark; {BEYOND}; "
+        "holds: all b ≤ 1.1, in part: all b ≤ 1.5",
         near_linear,
         SCALING,
     ),
