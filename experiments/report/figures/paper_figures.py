@@ -342,7 +342,7 @@ def _kinds(ours: Numbers, measures: tuple[str, str], *, with_paper: bool) -> lis
     from matplotlib.lines import Line2D
 
     black: dict[str, Any] = {"color": "#222222", "linewidth": 1.1}
-    run = "this run" + (", all in our engine" if "engine" in measures else "")
+    run = "this run" + ("; times in our engine" if "engine" in measures else "")
     paper = [Line2D([], [], linestyle=(0, (4, 2.5)), label="paper", **black)]
     hollow = [
         Line2D([], [], linestyle=HOLLOW, marker="o", markersize=4, markerfacecolor="white",
