@@ -36,7 +36,7 @@ TEST_ROWS = 5_000
 RECORDED = (Path("results/figures"), Path("results/tables"))
 """Where recorded figures and tables are."""
 LABELS = {
-    "fspn_one": ("FSPN, one network", "fspn_paper"),
+    "fspn_one": ("FSPN, one network", "spgm"),
     "fspn": ("FSPN, components by held-out rows", "fspn"),
     "bn_dag": ("pyAgrum, hill-climbing", "bn_dag"),
     "mspn": ("MSPN", "mspn"),
@@ -158,8 +158,21 @@ def write(found: Sequence[Point], folder: Path) -> None:
     pd.DataFrame([asdict(point) for point in found]).to_csv(folder / "frontier.csv", index=False)
 
 
+def pareto(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points, by latency, that are more likely than every faster one.
+
+    >>> pareto([(1.0, -9.0), (2.0, -9.5), (3.0, -5.0)])
+    [(1.0, -9.0), (3.0, -5.0)]
+    """
+    front: list[tuple[float, float]] = []
+    for latency, likelihood in sorted(points, key=lambda point: (point[0], -point[1])):
+        if not front or likelihood > front[-1][1]:
+            front.append((latency, likelihood))
+    return front
+
+
 def draw(found: Sequence[Point], folder: Path) -> str:
-    """One panel per table: log-likelihood over median latency."""
+    """One panel per table: log-likelihood over median latency, a line along each Pareto front."""
     from matplotlib import pyplot as plt
 
     tables = list(dict.fromkeys(point.table for point in found))
@@ -174,7 +187,9 @@ def draw(found: Sequence[Point], folder: Path) -> str:
                 )
                 style = look(looks)
                 panel.plot(*zip(*own, strict=True), color=style.color, marker=style.marker,
-                           label=label)  # fmt: skip
+                           markerfacecolor="none", linestyle="", label=label)  # fmt: skip
+                panel.plot(*zip(*pareto(own), strict=True), color=style.color, linewidth=1.2,
+                           drawstyle="steps-post")  # fmt: skip
             panel.set_xscale("log")
             panel.set_title(table)
             panel.set_xlabel("median query (ms)")

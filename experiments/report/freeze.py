@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.records.reference import FOLDER, write_rows
-from experiments.report.claims.ledger import Entry, claims_table
+from experiments.report.claims.ledger import Entry, claims_table, families_table
 from experiments.report.job_queries import keep
 from experiments.report.rows import JOB, Rows
 from experiments.report.tables import writing as tables
@@ -32,8 +32,8 @@ def freeze(rows: Rows, entries: tuple[Entry, ...], results_dir: Path) -> Path:
         write_pairs(found, results_dir)
     if rows.kls:
         keep(rows.kls, folder)
-    ledger = tables.to_csv(claims_table(entries))
-    (folder / "claims.csv").write_text(ledger, encoding="utf-8")
+    for table in (claims_table(entries), families_table(entries)):
+        (folder / f"{table.name}.csv").write_text(tables.to_csv(table), encoding="utf-8")
     return folder
 
 

@@ -41,6 +41,11 @@ FAMILIES = {
     "sparse": "sparse arithmetic tables",
     "smooth": "smooth, dense tables",
 }
+LEVELLESS = {
+    "hidden": "rows of several networks over the same columns, which one is not recorded",
+    "dense": "random dense tables, treewidth 2 to 5, values without order: they favour nobody",
+}
+"""Families of datasets without levels of dependence."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ MEASURES = {
             "engine_ms",
             1.0,
             "",
-            "Inference Time, one engine (ms)",
+            "Inference Time (ms)",
             "latency, same engine",
         ),
         Measure(

@@ -5,7 +5,7 @@ Behind it are the values of single queries, where they were recorded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,17 +58,28 @@ class Numbers:
         cells: by level (nominal average RDC), model, measure.
         rdc: the average RDC at which a level is drawn.
         queries: the values of single queries, by seed.
+        names: the datasets where they have no level and are numbered instead; else empty.
     """
 
     cells: Mapping[Key, Spread]
     rdc: Mapping[float, float]
     queries: Mapping[Key, Mapping[int, np.ndarray]] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
     _resampled: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def levels(self) -> list[float]:
         """The levels that have any number."""
         return sorted({level for level, _, _ in self.cells})
+
+    def name(self, level: float) -> str:
+        """What a reader calls a level."""
+        return self.names[int(level)] if self.names else f"RDC {level:g}"
+
+    def listed(self, levels: Iterable[float]) -> str:
+        """Several levels in words."""
+        listed = ", ".join(self.names[int(x)] if self.names else f"{x:g}" for x in levels)
+        return listed if self.names else f"RDC {listed}"
 
     @property
     def models(self) -> frozenset[str]:
@@ -147,19 +158,23 @@ def same_queries(
     return [(a[here], b[here]) for a, b, here in known if here.any()]
 
 
-def ours(rows: pd.DataFrame, queries: pd.DataFrame | None = None) -> Numbers:
+def ours(
+    rows: pd.DataFrame, queries: pd.DataFrame | None = None, *, levelless: bool = False
+) -> Numbers:
     """The numbers of recorded rows that all belong to one family of datasets.
 
     Arguments:
         rows: the rows.
         queries: values of single queries of these and other rows, where there are any.
+        levelless: whether the family has no levels of dependence: its datasets are numbered.
     """
+    names = tuple(sorted(set(rows["dataset"]))) if levelless else ()
     cells: dict[Key, dict[int, list[float]]] = {}
     marked: set[Key] = set()
     nodes: dict[Key, set[str]] = {}
     rdc: dict[float, list[float]] = {}
     for row in rows.to_dict("records"):
-        level = nearest_level(row["target_rdc"])
+        level = _level(row["dataset"], row["target_rdc"], names)
         if level is None:
             continue
         drawn = row["measured_rdc"] if np.isfinite(row["measured_rdc"]) else row["target_rdc"]
@@ -182,10 +197,18 @@ def ours(rows: pd.DataFrame, queries: pd.DataFrame | None = None) -> Numbers:
         for key, values in cells.items()
     }
     levels = {level: float(np.mean(x)) for level, x in rdc.items()}
-    return Numbers(spreads, levels, {} if queries is None else _by_query(rows, queries))
+    by_query = {} if queries is None else _by_query(rows, queries, names)
+    return Numbers(spreads, levels, by_query, names)
 
 
-def _by_query(rows: pd.DataFrame, queries: pd.DataFrame) -> dict[Key, dict[int, np.ndarray]]:
+def _level(dataset: str, target: float, names: tuple[str, ...]) -> float | None:
+    """The number of a dataset where datasets are named, else its level of dependence."""
+    return float(names.index(dataset)) if names else nearest_level(target)
+
+
+def _by_query(
+    rows: pd.DataFrame, queries: pd.DataFrame, named: tuple[str, ...]
+) -> dict[Key, dict[int, np.ndarray]]:
     """The values of single queries of the given rows, in the order of the workload.
 
     Several fits to one draw count as their mean.
@@ -197,7 +220,7 @@ def _by_query(rows: pd.DataFrame, queries: pd.DataFrame) -> dict[Key, dict[int, 
     groups: dict[tuple[Any, ...], pd.DataFrame] = dict(tuple(jobs.groupby(names, sort=False)))
     for job, fits in groups.items():
         target = float(fits["target_rdc"].iloc[0])
-        level, model, seed = nearest_level(target), str(job[2]), int(job[3])
+        level, model, seed = _level(str(job[1]), target, named), str(job[2]), int(job[3])
         part = parts.get(job)
         if level is None or part is None or len(part) % len(fits):
             continue

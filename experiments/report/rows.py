@@ -15,7 +15,7 @@ from experiments.records.fingerprint import code_version
 from experiments.records.reference import FOLDER, RowsError, committed, read_rows
 from experiments.records.rows import collect, collect_queries, without_variants
 from experiments.report.job_queries import STUDIES, Kls, as_queries, kl_by_job
-from experiments.report.names import LAWS
+from experiments.report.names import LAWS, LEVELLESS
 from experiments.report.numbers import Numbers, ours
 from experiments.study.plan import conf_dir
 
@@ -26,7 +26,7 @@ DRAWS = "draws"
 MANY_DRAWS = MAIN_STUDIES[0]
 UNTIMED = (
     *("kl_mean", "kl_median", "kl_p95", "kl_max", "kl_se", "kl_sampling_se", "kl_floored"),
-    *("size_bytes", "n_nodes", "compiled_bytes"),
+    *("size_bytes", "n_nodes", "compiled_bytes", "test_ll", "test_ll_se"),
 )
 TIMED = ("latency_single_ms", "engine_ms", "latency_batch_ms", "engine_batch_ms", "train_seconds")
 # Studies that add a section of their own and never are the main one.
@@ -97,7 +97,8 @@ class Rows:
         """The numbers of `main` with their queries, computed once."""
         if family not in self._numbers:
             rows = self.main(family)
-            self._numbers[family] = ours(rows, self.queries_of(rows))
+            queries, levelless = self.queries_of(rows), family in LEVELLESS
+            self._numbers[family] = ours(rows, queries, levelless=levelless)
         return self._numbers[family]
 
     def _drawn(self, family: str, study: str) -> pd.DataFrame:

@@ -6,7 +6,7 @@ result of a function of the numbers, never typed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -14,6 +14,7 @@ import pandas as pd
 
 from experiments.report.claims.propositions import Checks
 from experiments.report.figures.scaling import PowerFit
+from experiments.report.names import LEVELS, label
 from experiments.report.numbers import Numbers
 from experiments.report.tables.loglik import LogLikelihoods
 from experiments.report.tables.writing import Cell, Table, text
@@ -39,11 +40,19 @@ class Finding:
         verdict: computed by the claim's test.
         numbers: the figures that it rests on, in words.
         gaps: what the claim speaks of and the numbers do not have.
+        other_code: the number of rows behind it that other code than the present one recorded.
     """
 
     verdict: Verdict
     numbers: str
     gaps: tuple[str, ...] = ()
+    other_code: int = 0
+
+    @property
+    def reservations(self) -> tuple[str, ...]:
+        """The gaps, and how many rows are of other code."""
+        rows = f"of other code: {self.other_code} row{'s' * (self.other_code > 1)}"
+        return (*self.gaps, *([rows] if self.other_code else []))
 
     @property
     def words(self) -> str:
@@ -83,6 +92,11 @@ class Evidence:
             return self.rows
         return self.rows[(self.rows["experiment"] == experiment) & (self.rows["status"] == "ok")]
 
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The levels that a statement about every dataset speaks of."""
+        return tuple(self.numbers.levels) if self.numbers.names else LEVELS
+
     def measured_by(self, measure: str) -> str:
         """What a statement about `measure` is judged by: a latency by models in one engine.
 
@@ -105,6 +119,9 @@ class Claim:
         place: where the paper says it.
         measurement: what tests it, and by which rule.
         test: numbers to finding.
+        figure: the figure or table, or else the rows, that show its evidence; a path below
+            `results`.
+        families: further families of datasets that it is judged on.
     """
 
     id: str
@@ -112,6 +129,23 @@ class Claim:
     place: str
     measurement: str
     test: Test
+    figure: str
+    families: tuple[str, ...] = ()
+
+    @property
+    def anchor(self) -> str:
+        """Where the page shows `figure`."""
+        folder, _, name = self.figure.rpartition("/")
+        return name.partition(".")[0] if folder in ("figures", "tables") else "all-runs"
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """What a further family of datasets says about a claim, with one of the two learners."""
+
+    family: str
+    subject: str
+    finding: Finding
 
 
 @dataclass(frozen=True)
@@ -122,13 +156,35 @@ class Entry:
     paper: Finding
     fspn: Finding
     fspn_paper: Finding
+    elsewhere: tuple[Elsewhere, ...] = ()
+
+
+Further = Mapping[tuple[str, str], Evidence]
+"""Numbers of further families, by family and learner."""
 
 
 def ledger(
-    claims: Iterable[Claim], paper: Evidence, fspn: Evidence, fspn_paper: Evidence
+    claims: Iterable[Claim],
+    paper: Evidence,
+    fspn: Evidence,
+    fspn_paper: Evidence,
+    further: Further,
 ) -> tuple[Entry, ...]:
-    """Test every claim on the three sets of numbers."""
-    return tuple(Entry(c, c.test(paper), c.test(fspn), c.test(fspn_paper)) for c in claims)
+    """Test every claim on the three sets of numbers, and on the families that it speaks of."""
+    return tuple(
+        Entry(c, c.test(paper), c.test(fspn), c.test(fspn_paper), _elsewhere(c, further))
+        for c in claims
+    )
+
+
+def _elsewhere(claim: Claim, further: Further) -> tuple[Elsewhere, ...]:
+    """The findings on further families, of those that have rows."""
+    found = (
+        Elsewhere(family, subject, claim.test(evidence))
+        for (family, subject), evidence in further.items()
+        if family in claim.families
+    )
+    return tuple(one for one in found if one.finding.verdict is not Verdict.NOT_TESTED)
 
 
 def claims_table(entries: Iterable[Entry]) -> Table:
@@ -139,6 +195,7 @@ def claims_table(entries: Iterable[Entry]) -> Table:
             text(entry.claim.claim),
             text(entry.claim.place),
             text(entry.claim.measurement),
+            text(entry.claim.figure),
             *_cells(entry.paper),
             *_cells(entry.fspn),
             *_cells(entry.fspn_paper),
@@ -147,11 +204,29 @@ def claims_table(entries: Iterable[Entry]) -> Table:
     )
     judges = ("paper's own numbers", "FSPN here", "paper's recipe here")
     judged = [f"{who}: {what}" for who in judges for what in ("verdict", "numbers")]
-    header = ("id", "claim", "place", "measurement", *judged)
+    header = ("id", "claim", "place", "measurement", "figure", *judged)
     caption = "Every verdict is computed from the rows and from the paper's published numbers."
     return Table("claims", "Claims of the paper", caption, header, rows)
 
 
+def families_table(entries: Iterable[Entry]) -> Table:
+    """The verdicts on further families, a line per claim, family and learner that has rows."""
+    rows = tuple(
+        (
+            text(entry.claim.id),
+            text(entry.claim.claim),
+            text(one.family),
+            text(label(one.subject)),
+            *_cells(one.finding),
+        )
+        for entry in entries
+        for one in entry.elsewhere
+    )
+    caption = "The claims by the same rules on further families of datasets, where rows exist."
+    header = ("id", "claim", "family", "model", "verdict", "numbers")
+    return Table("claims_families", "Claims on further families", caption, header, rows)
+
+
 def _cells(finding: Finding) -> tuple[Cell, Cell]:
-    gaps = f" (gap: {'; '.join(finding.gaps)})" if finding.gaps else ""
+    gaps = f" (gap: {'; '.join(finding.reservations)})" if finding.reservations else ""
     return text(finding.words), text(finding.numbers + gaps)

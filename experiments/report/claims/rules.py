@@ -39,9 +39,10 @@ class Pair:
     model: str
     ratio: float
     comparison: Comparison | None = None
+    where: str = ""
 
     def __str__(self) -> str:
-        return f"{readable(self.ratio)}×{self._interval} ({label(self.model)}, RDC {self.level:g})"
+        return f"{readable(self.ratio)}×{self._interval} ({label(self.model)}, {self.where})"
 
     @property
     def _interval(self) -> str:
@@ -59,12 +60,14 @@ class Pairs:
         gaps: what could not be compared.
         program: whose times they are.
         noise: the factor within which two values are equal whatever their interval.
+        other_code: the rows behind them that other code recorded, by their place in the table.
     """
 
     found: tuple[Pair, ...]
     gaps: tuple[str, ...]
     program: str = ""
     noise: float = 1.0
+    other_code: frozenset[int] = frozenset()
 
     @cached_property
     def better(self) -> list[Pair]:
@@ -99,10 +102,15 @@ class Pairs:
 
 
 def pairs(
-    evidence: Evidence, measure: str, models: Sequence[str], levels: Sequence[float] = LEVELS
+    evidence: Evidence,
+    measure: str,
+    models: Sequence[str],
+    levels: Sequence[float] | None = None,
 ) -> Pairs:
     """FSPN against `models` on `levels` by one measure; latency in one engine where it is known."""
     measure = evidence.measured_by(measure)
+    levels = evidence.levels if levels is None else levels
+    listed = evidence.numbers.listed
     found: list[Pair] = []
     gaps: list[str] = []
     for model in models:
@@ -111,15 +119,30 @@ def pairs(
         found += known
         other = [x for x in levels if not _comparable(evidence, x, model, measure)]
         if other:
-            gaps.append(f"{label(model)} timed on another node type at RDC {_listed(other)}")
+            gaps.append(f"{label(model)} timed on another node type at {listed(other)}")
         absent = [pair.level for pair in ratios if pair not in known and pair.level not in other]
         if len(absent) == len(levels):
             gaps.append(f"{label(model)} not measured")
         elif absent:
-            gaps.append(f"{label(model)} not measured at RDC {_listed(absent)}")
+            gaps.append(f"{label(model)} not measured at {listed(absent)}")
     if any(one_draw(evidence, pair, measure) for pair in found):
         gaps.append(ONE_DRAW)
-    return Pairs(tuple(found), tuple(gaps), PROGRAMS.get(measure, ""), noise(evidence, measure))
+    return Pairs(
+        tuple(found),
+        tuple(gaps),
+        PROGRAMS.get(measure, ""),
+        noise(evidence, measure),
+        of_other_code(evidence, measure, (*models, evidence.subject)),
+    )
+
+
+def of_other_code(evidence: Evidence, measure: str, models: Sequence[str]) -> frozenset[int]:
+    """The rows of the study with a value of `models` that other code recorded."""
+    rows = evidence.main
+    if rows.empty:
+        return frozenset()
+    stale = rows["model"].isin(models) & rows["other_code"].astype(bool)
+    return frozenset(rows.index[stale & rows[MEASURES[measure].column].notna()])
 
 
 def noise(evidence: Evidence, measure: str) -> float:
@@ -143,17 +166,14 @@ def _comparable(evidence: Evidence, level: float, model: str, measure: str) -> b
     return evidence.numbers.same_node(level, model, evidence.subject, measure)
 
 
-def _listed(levels: Sequence[float]) -> str:
-    return ", ".join(f"{level:g}" for level in levels)
-
-
 def _pair(evidence: Evidence, level: float, model: str, measure: str) -> Pair:
     """The ratio is that of its interval: a slow model is not timed on every query."""
     if not _comparable(evidence, level, model, measure):
         return Pair(level, model, math.nan)
     numbers, subject = evidence.numbers, evidence.subject
     factor = numbers.factor(level, model, subject, measure)
-    return Pair(level, model, factor, numbers.compare(level, model, subject, measure))
+    compared = numbers.compare(level, model, subject, measure)
+    return Pair(level, model, factor, compared, numbers.name(level))
 
 
 def _as_printed(pair: Pair) -> float:
@@ -192,8 +212,23 @@ def by_count(better: int, worse: int, total: int) -> Verdict:
     return Verdict.IN_PART if better > worse else Verdict.FAILS
 
 
+def rests_on_one(better: int, worse: int, total: int) -> str:
+    """Says so where the verdict by count is another once some single pair is left out."""
+    verdict = by_count(better, worse, total)
+    without = [(better - 1, worse), (better, worse - 1), (better, worse)]
+    there = (better, worse, total - better - worse)
+    changed = [
+        by_count(b, w, total - 1) is not verdict
+        for (b, w), count in zip(without, there, strict=True)
+        if count
+    ]
+    return "; rests on one pair" if total == 1 or any(changed) else ""
+
+
 def always_better(
-    measures: Sequence[str], models: Sequence[str] = OPPONENTS, levels: Sequence[float] = LEVELS
+    measures: Sequence[str],
+    models: Sequence[str] = OPPONENTS,
+    levels: Sequence[float] | None = None,
 ) -> Test:
     """FSPN is better than each of `models` on each level, by every measure; ties do not count."""
 
@@ -209,13 +244,20 @@ def always_better(
             f"{MEASURES[m].short}: {count(found)}" for m, found in tested.items() if found.found
         ]
         verdict = _never(by_count(better, worse, total), tested.values())
-        return Finding(verdict, ". ".join(words), gaps)
+        said = ". ".join(words) + rests_on_one(better, worse, total)
+        return Finding(verdict, said, gaps, _count_other(tested.values()))
 
     return test
 
 
+def _count_other(tested: Iterable[Pairs]) -> int:
+    return len(frozenset[int]().union(*(found.other_code for found in tested)))
+
+
 def all_at_once(
-    measures: Sequence[str], models: Sequence[str] = OPPONENTS, levels: Sequence[float] = LEVELS
+    measures: Sequence[str],
+    models: Sequence[str] = OPPONENTS,
+    levels: Sequence[float] | None = None,
 ) -> Test:
     """FSPN leads each of `models` on each level in all measures at once: a conjunction.
 
@@ -233,11 +275,11 @@ def all_at_once(
         names = " and ".join(MEASURES[m].short for m in measures)
         words = [
             f"{names} at once: better in {len(better)} of {len(known)} pairs, worse in one of them "
-            f"in {len(worse)}",
+            f"in {len(worse)}{rests_on_one(len(better), len(worse), len(known))}",
             *(f"{MEASURES[m].short}: {count(found)}" for m, found in tested.items()),
         ]
         verdict = _never(by_count(len(better), len(worse), len(known)), tested.values())
-        return Finding(verdict, ". ".join(words), gaps)
+        return Finding(verdict, ". ".join(words), gaps, _count_other(tested.values()))
 
     return test
 
@@ -273,6 +315,7 @@ def up_to(factor: float, measure: str, model: str) -> Test:
             verdict,
             f"up to {best}{of}; claimed {factor:g}×; rests on one dataset",
             tested.gaps,
+            len(tested.other_code),
         )
 
     return test
@@ -294,7 +337,8 @@ def orders_faster(least: float = 10.0) -> Test:
             verdict = Verdict.FAILS
         share = f"{len(reach)} of {len(tested.found)} pairs at {least:g}× or more"
         words = f"{share}, better in {better}, worse in {worse}, {tested.program}; {low} to {high}"
-        return Finding(verdict, words, tested.gaps)
+        words += share_rests_on_one(len(reach), len(tested.found), "pair")
+        return Finding(verdict, words, tested.gaps, len(tested.other_code))
 
     return test
 
@@ -304,6 +348,12 @@ def by_share(reached: int, total: int) -> Verdict:
     if reached == total:
         return Verdict.HOLDS
     return Verdict.IN_PART if reached else Verdict.FAILS
+
+
+def share_rests_on_one(reached: int, total: int, what: str) -> str:
+    """Says so where the verdict by share is another once some single case is left out."""
+    alone = total == 1 or reached == 1 or reached == total - 1
+    return f"; rests on one {what}" if alone else ""
 
 
 def largest_reaches(measure: str, factor: float) -> Test:
@@ -318,8 +368,9 @@ def largest_reaches(measure: str, factor: float) -> Test:
             return untested(tested.gaps)
         best = max(tested.found, key=_as_printed)
         met = [best.ratio >= factor, 2 * len(tested.better) > len(tested.found)]
-        words = f"largest: {best}; {count(tested)}"
-        return Finding(by_share(sum(met), len(met)), words, tested.gaps)
+        words = f"largest: {best}, which rests on one pair; {count(tested)}"
+        verdict = by_share(sum(met), len(met))
+        return Finding(verdict, words, tested.gaps, len(tested.other_code))
 
     return test
 
@@ -336,7 +387,7 @@ def several_times(measure: str, models: Sequence[str], least: float = 2.0) -> Te
         if verdict is Verdict.FAILS and 2 * len(tested.better) > len(tested.found):
             verdict = Verdict.IN_PART
         words = f"{least:g}× or more in {len(reach)} of {len(tested.found)} pairs; {count(tested)}"
-        return Finding(verdict, words, tested.gaps)
+        return Finding(verdict, words, tested.gaps, len(tested.other_code))
 
     return test
 
@@ -349,14 +400,15 @@ def extreme(measure: str, model: str, *, largest: bool) -> Test:
         misses: list[str] = []
         fewest = math.inf
         known: set[str] = set()
-        for level in LEVELS:
+        for level in evidence.levels:
             values, draws = _values(evidence, level, measure)
             known |= values.keys()
             if model in values and len(values) > 1:
                 edge = max(values.values()) if largest else min(values.values())
                 near = abs(values[model] - edge) <= EQUAL * edge
                 who = next(m for m, value in values.items() if value == edge)
-                (hits if near else misses).append(f"RDC {level:g}: {label(who)} {readable(edge)}")
+                where = evidence.numbers.name(level)
+                (hits if near else misses).append(f"{where}: {label(who)} {readable(edge)}")
                 fewest = min(fewest, draws)
         if not hits and not misses:
             return untested([f"{label(model)} not measured"])
@@ -364,11 +416,14 @@ def extreme(measure: str, model: str, *, largest: bool) -> Test:
         words = f"{label(model)} is the {word} on {len(hits)} of {len(hits) + len(misses)} datasets"
         missed = f"; elsewhere {'; '.join(misses)}" if misses else ""
         gaps = [f"{label(m)} not measured" for m in OPPONENTS if m not in known]
-        if len(hits) + len(misses) < len(LEVELS):
-            gaps.append(f"{len(LEVELS) - len(hits) - len(misses)} of {len(LEVELS)} levels")
+        total, wanted = len(hits) + len(misses), len(evidence.levels)
+        if total < wanted:
+            gaps.append(f"{wanted - total} of {wanted} datasets")
         if len(evidence.rows) and fewest < 2:
             gaps.append(ONE_DRAW)
-        return Finding(by_share(len(hits), len(hits) + len(misses)), words + missed, tuple(gaps))
+        words += missed + share_rests_on_one(len(hits), total, "dataset")
+        stale = of_other_code(evidence, measure, (*OPPONENTS, evidence.subject))
+        return Finding(by_share(len(hits), total), words, tuple(gaps), len(stale))
 
     return test
 
@@ -382,7 +437,8 @@ def grows(model: str, measure: str) -> Test:
         if len(known) < 3:  # Of two steps at least one has to rise.
             return untested([f"{label(model)} not measured on three levels"])
         absent = [level for level, v in zip(LEVELS, values, strict=True) if not v > 0]
-        gaps = (f"{label(model)} not measured at RDC {_listed(absent)}",) if absent else ()
+        where = evidence.numbers.listed(absent)
+        gaps = (f"{label(model)} not measured at {where}",) if absent else ()
         factor = known[-1] / known[0]
         rises = sum(b > (1 + EQUAL) * a for a, b in pairwise(known))
         strong = factor >= 10 and rises >= len(known) - 2
@@ -390,7 +446,8 @@ def grows(model: str, measure: str) -> Test:
         ends = f"{readable(known[0])} to {readable(known[-1])} ({readable(factor)}×)"
         steps = f"rising in {rises} of {len(known) - 1} steps"
         words = f"{ends}, {steps}; the factor rests on the two end points"
-        return Finding(Verdict.HOLDS if strong else weak, words, gaps)
+        stale = of_other_code(evidence, measure, (model,))
+        return Finding(Verdict.HOLDS if strong else weak, words, gaps, len(stale))
 
     return test
 
@@ -407,7 +464,8 @@ def slower_than(slow: Sequence[str], fast: str, measure: str = "latency") -> Tes
         words += f", {tested.program}" if tested.program else ""
         if less:
             words += "; e.g. " + str(min(tested.worse, key=_as_printed))
-        return Finding(by_count(more, less, total), words, tested.gaps)
+        words += rests_on_one(more, less, total)
+        return Finding(by_count(more, less, total), words, tested.gaps, len(tested.other_code))
 
     return test
 

@@ -39,6 +39,19 @@ from experiments.report.claims.theory import (
 from experiments.report.figures.scaling import LARGE
 from experiments.report.names import OPPONENTS
 
+FIGURE2, FIGURE5, SCALING, DRAWS, TABLE1 = (
+    f"figures/{name}.png" for name in ("figure2", "figure5", "scaling", "draws", "table1")
+)
+RATIOS, NODES, LATENCY, COUNTS, PLUGINS = (
+    f"tables/{name}.csv" for name in ("ratios_fspn", "nodes", "latency", "table1_counts", "plugins")
+)
+RUNS, PROPOSITIONS, COSTS, DENSE = (
+    f"reference/rows/{name}.csv" for name in ("reproduce", "propositions", "costs", "dense")
+)
+ANY = ("smooth", "hidden", "dense")
+LEVELLED = ("smooth",)
+"""Families whose datasets are at the paper's levels of dependence."""
+BEYOND = "only times of twice the fixed cost of a call (the smallest time of a series) or more"
 HIGH = (0.65, 0.83, 0.95)
 NEVER_WORSE = (
     "holds: never worse and mostly better (95% paired bootstrap interval, Holm; 1% where there is "
@@ -57,7 +70,8 @@ def _factor(name: str, what: str, factor: float, measure: str, model: str, place
         "nodes": "the node counts",
     }[measure]
     rule = f"largest ratio of {quantity} over the six datasets; {REACHED}"
-    return Claim(name, what, place, rule, up_to(factor, measure, model))
+    figure = {"kl": FIGURE2, "latency": LATENCY, "size": FIGURE5, "nodes": NODES}[measure]
+    return Claim(name, what, place, rule, up_to(factor, measure, model), figure, families=ANY)
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -67,6 +81,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Abstract; Section 1",
         f"mean KL and time of one query, every model on every dataset; {NEVER_WORSE}",
         all_at_once(("kl", "latency")),
+        FIGURE2,
+        families=ANY,
     ),
     Claim(
         "superior-all",
@@ -74,6 +90,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 1, contributions",
         f"KL, query time, bytes and training time in all pairs; {NEVER_WORSE}",
         all_at_once(("kl", "latency", "size", "train")),
+        RATIOS,
+        families=ANY,
     ),
     Claim(
         "prop-1",
@@ -81,6 +99,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 3, Proposition 1; Appendix A",
         "converted networks: number of parameters and largest KL to the source (at most 1e-9)",
         no_larger,
+        PROPOSITIONS,
     ),
     Claim(
         "compact-correlated",
@@ -88,14 +107,18 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 3",
         f"nodes, bytes and KL against MSPN at RDC 0.65 and above; {NEVER_WORSE}",
         all_at_once(("kl", "nodes", "size"), ("mspn",), HIGH),
+        RATIOS,
+        families=LEVELLED,
     ),
     Claim(
         "prop-2",
         "Inference takes time near linear in the number of nodes",
         "Section 4, Proposition 2",
-        "exponent b of query time = a · nodes^b, over all models and over those of at least "
-        f"{LARGE:,} nodes; holds: both b ≤ 1.1, in part: both b ≤ 1.5",
+        "exponent b (± two standard errors) of query time = a · nodes^b, over all models and over "
+        f"those of at least {LARGE:,} nodes, by every study and the benchmark; {BEYOND}; "
+        "holds: all b ≤ 1.1, in part: all b ≤ 1.5",
         near_linear,
+        SCALING,
     ),
     Claim(
         "orders-faster",
@@ -104,6 +127,8 @@ CLAIMS: tuple[Claim, ...] = (
         "time of one query; holds: 10× or more in all pairs, in part: in some, and faster more "
         "often than slower",
         orders_faster(),
+        FIGURE2,
+        families=ANY,
     ),
     Claim(
         "prop-3",
@@ -111,6 +136,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 5, Proposition 3",
         "one EM step on the weights of sum nodes gains at most 1e-6 nats per training row",
         local_optimum,
+        PROPOSITIONS,
     ),
     Claim(
         "plug-ins",
@@ -120,6 +146,7 @@ CLAIMS: tuple[Claim, ...] = (
         "counts as equal), where one of them matters; holds: lowest on every dataset, in part: on "
         "some",
         best_plugins,
+        PLUGINS,
     ),
     Claim(
         "accuracy",
@@ -127,6 +154,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 6, synthetic data",
         f"mean KL in all pairs; {NEVER_WORSE}",
         always_better(("kl",)),
+        DRAWS,
+        families=ANY,
     ),
     _factor("kl-mspn", "KL falls by up to 144× against MSPN", 144, "kl", "mspn", "Section 6"),
     _factor(
@@ -138,6 +167,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 6",
         f"mean KL against these three on every dataset; {NEVER_WORSE}",
         always_better(("kl",), ("spn_btb", "spgm", "bn_dag")),
+        FIGURE2,
+        families=ANY,
     ),
     Claim(
         "mspn-degrades",
@@ -145,6 +176,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Abstract; Section 6",
         f"mean KL of MSPN over the levels; {RISING}",
         grows("mspn", "kl"),
+        FIGURE2,
+        families=LEVELLED,
     ),
     _factor("fast-bn-dag", "Up to 680× faster than BN-DAG", 680, "latency", "bn_dag", "Section 6"),
     _factor(
@@ -159,6 +192,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 6",
         f"time of one query against MSPN on every dataset; {NEVER_WORSE}",
         always_better(("latency",), ("mspn",)),
+        FIGURE2,
+        families=ANY,
     ),
     Claim(
         "tree-width",
@@ -166,6 +201,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 6",
         f"time of one query, BN-DAG over BN-Tree; {MOSTLY_SLOWER}",
         slower_than(("bn_dag",), "bn_tree"),
+        FIGURE2,
+        families=ANY,
     ),
     Claim(
         "tree-still-slow",
@@ -173,6 +210,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 6",
         "time of one query against BN-Tree; holds: 2× or more on every dataset, in part: mostly",
         several_times("latency", ("bn_tree",)),
+        FIGURE2,
+        families=ANY,
     ),
     Claim(
         "embedded-slow",
@@ -180,6 +219,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 2, on the evaluation",
         f"time of one query, SPN-BTB and SPGM over MSPN; {MOSTLY_SLOWER}",
         slower_than(("spn_btb", "spgm"), "mspn"),
+        FIGURE2,
+        families=ANY,
     ),
     Claim(
         "size-orders",
@@ -187,6 +228,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 6; Appendix D",
         "largest ratio of bytes; holds: 100× or more, and smaller in most pairs; in part: either",
         largest_reaches("size", 100.0),
+        FIGURE5,
+        families=ANY,
     ),
     Claim(
         "train-faster",
@@ -194,6 +237,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 6; Appendix D",
         "training time; holds: 2× or more in all pairs, in part: faster in more than half",
         several_times("train", OPPONENTS[:-1]),
+        FIGURE5,
+        families=ANY,
     ),
     Claim(
         "table1-beats",
@@ -201,6 +246,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 6, benchmarks; Table 1",
         "wins against losses in test log-likelihood; holds: ahead of all, in part: of some",
         beats_published(("LearnSPN", "BayesSPN", "MT", "WinMine", "ECNet", "EM-PSDD")),
+        COUNTS,
     ),
     Claim(
         "table1-edges",
@@ -208,6 +254,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 6, benchmarks; Table 1",
         "wins against losses with each, median within 1%; holds: all three as said, in part: some",
         slight_edges,
+        COUNTS,
     ),
     Claim(
         "table1-comparable",
@@ -215,6 +262,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Abstract; Section 1; Section 6",
         "within 2% of the best other log-likelihood; holds: on 75% of datasets, in part: on 50%",
         comparable,
+        TABLE1,
     ),
     Claim(
         "table1-best",
@@ -222,6 +270,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 6, Table 1 (bold)",
         "number of datasets on which no published value is higher; holds: 6 or more, in part: some",
         best_of_all,
+        TABLE1,
     ),
     Claim(
         "size-consistent",
@@ -229,6 +278,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Appendix D",
         f"bytes and nodes against both on every dataset; {NEVER_WORSE}",
         always_better(("size", "nodes"), ("spn_btb", "mspn")),
+        RATIOS,
+        families=ANY,
     ),
     _factor("size-mspn", "Up to 27× smaller than MSPN", 27, "size", "mspn", "Appendix D"),
     _factor(
@@ -245,6 +296,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Appendix D",
         f"nodes of MSPN over the levels; {RISING}",
         grows("mspn", "nodes"),
+        NODES,
+        families=LEVELLED,
     ),
     Claim(
         "spn-btb-largest",
@@ -252,6 +305,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Appendix D",
         "largest bytes on every dataset (1% counts as equal); in part: on some",
         extreme("size", "spn_btb", largest=True),
+        FIGURE5,
+        families=ANY,
     ),
     Claim(
         "size-bn",
@@ -259,6 +314,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Appendix D",
         f"bytes against both on every dataset; {NEVER_WORSE}",
         always_better(("size",), ("spgm", "bn_dag")),
+        FIGURE5,
+        families=ANY,
     ),
     Claim(
         "bn-tree-smallest",
@@ -266,6 +323,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Appendix D",
         "smallest bytes on every dataset (1% counts as equal); in part: on some",
         extreme("size", "bn_tree", largest=False),
+        FIGURE5,
+        families=ANY,
     ),
     Claim(
         "bn-train-costly",
@@ -273,6 +332,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Appendix D",
         f"training time against these three on every dataset; {NEVER_WORSE}",
         always_better(("train",), ("bn_dag", "spn_btb", "spgm")),
+        FIGURE5,
+        families=ANY,
     ),
     Claim(
         "mspn-train",
@@ -280,6 +341,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Appendix D",
         f"training time against MSPN on every dataset; {NEVER_WORSE}",
         always_better(("train",), ("mspn",)),
+        FIGURE5,
+        families=ANY,
     ),
     Claim(
         "few-factorize",
@@ -287,6 +350,8 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 4, before Proposition 2",
         "f of the learned models; holds: at most 5 in all of them, in part: in most",
         few_factorize,
+        RUNS,
+        families=ANY,
     ),
     Claim(
         "f-l-growth",
@@ -294,27 +359,33 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 4, before Proposition 2",
         "exponents of f and of l over the number of nodes; holds: both at most 0.5, in part: one",
         slow_growth,
+        RUNS,
+        families=ANY,
     ),
     Claim(
         "leaves-constant",
         "A range on a leaf takes O(1) time",
         "Section 4",
-        "exponent of the query time of a leaf over its number of values; holds: at most 0.2",
+        "exponent of the query time of a leaf over its number of values; "
+        f"{BEYOND}; holds: at most 0.2",
         cost_in_domain("leaf", -CONSTANT, CONSTANT),
+        COSTS,
     ),
     Claim(
         "chow-liu-domain",
         "A Chow-Liu tree answers in time quadratic in the domain size",
         "Section 2",
-        "exponent of query time over values a column; holds: 1.5 to 2.5",
+        f"exponent of query time over values a column; {BEYOND}; holds: 1.5 to 2.5",
         cost_in_domain("bn_tree", *QUADRATIC),
+        COSTS,
     ),
     Claim(
         "spgm-domain",
         "Inference of SPGMs takes time quadratic in the largest domain size",
         "Section 2",
-        "exponent of query time over values a column; holds: 1.5 to 2.5",
+        f"exponent of query time over values a column; {BEYOND}; holds: 1.5 to 2.5",
         cost_in_domain("spgm", *QUADRATIC),
+        COSTS,
     ),
     Claim(
         "nothing-lost",
@@ -323,6 +394,7 @@ CLAIMS: tuple[Claim, ...] = (
         "each node's marginal on a child's columns against the child (1e-9), and the mutual "
         "information across the children of product nodes; in part: exact, but dependence is cut",
         loses_nothing,
+        PROPOSITIONS,
     ),
     Claim(
         "mspn-learnspn",
@@ -330,6 +402,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 6",
         "test log-likelihood where both were run; holds: always ahead, in part: mostly",
         mspn_over_learnspn,
+        DENSE,
     ),
     Claim(
         "prop-1-spn",
@@ -337,6 +410,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Section 3, Proposition 1; Appendix A",
         "converted SPNs: parameters, bytes, largest difference of an answer (at most 1e-9)",
         subsumes_spn,
+        COSTS,
     ),
     Claim(
         "drop-at-95",
@@ -345,6 +419,8 @@ CLAIMS: tuple[Claim, ...] = (
         "KL, query time (beyond its noise) and bytes from RDC 0.83 to 0.95; holds: all fall, "
         "in part: most",
         drops_at_the_end,
+        FIGURE2,
+        families=LEVELLED,
     ),
     Claim(
         "worked-example",
@@ -352,5 +428,6 @@ CLAIMS: tuple[Claim, ...] = (
         "Appendix B",
         "the example's FSPN, built by hand and asked; holds: equal to 1e-9",
         worked_example,
+        PROPOSITIONS,
     ),
 )

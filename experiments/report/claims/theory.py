@@ -7,9 +7,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from experiments.report.claims.further import stale, within_the_call
 from experiments.report.claims.ledger import Evidence, Finding, Test, Verdict
+from experiments.report.claims.propositions import EXPERIMENT as PROPOSITIONS
 from experiments.report.claims.rules import by_share, untested
-from experiments.report.figures.scaling import LARGE, PowerFit
+from experiments.report.figures.scaling import (
+    LARGE,
+    MIN_POINTS,
+    VARYING,
+    PowerFit,
+    studies_of,
+    timed_models,
+)
 from experiments.report.tables.loglik import LogLikelihoods
 
 # Nats per row within which two test log-likelihoods count as equal.
@@ -38,7 +47,9 @@ def no_larger(evidence: Evidence) -> Finding:
         f"{len(good)} of {len(done)} networks; parameters {max(ratios):.3g}× the source's at most, "
         f"largest KL {max(c.kl for c in done):.1e}"
     )
-    return Finding(by_share(len(good), len(done)), words)
+    rows = evidence.of(PROPOSITIONS)
+    used = stale(rows[rows["model"].isin(["bn", "bn_as_fspn"])])
+    return Finding(by_share(len(good), len(done)), words, other_code=used)
 
 
 def near_linear(evidence: Evidence) -> Finding:
@@ -47,21 +58,53 @@ def near_linear(evidence: Evidence) -> Finding:
     All exponents are shown, over all models and over large ones, and the weakest verdict counts.
     """
     fits = evidence.scaling
+    hidden = _within_the_call(evidence)
     if not fits:
-        return untested(["no rows that vary the node count enough"])
+        return untested(hidden or ["no rows that vary the node count enough"])
     steepest = max(fit.exponent for fit in fits)
     verdict = Verdict.HOLDS if steepest <= 1.1 else Verdict.FAILS
     if verdict is Verdict.FAILS and steepest <= 1.5:
         verdict = Verdict.IN_PART
     words = "; ".join(_exponent(fit) for fit in fits)
     both = "; the steepest counts" if len(fits) > 1 else ""
-    return Finding(verdict, words + both, (*_without_large(fits), *_not_measured(evidence)))
+    gaps = (*_without_large(fits), *_not_measured(evidence), *hidden)
+    return Finding(verdict, words + both, gaps, _other_code(evidence))
+
+
+def _within_the_call(evidence: Evidence) -> list[str]:
+    """Studies with enough models whose times are too close to the fixed cost of a call."""
+    fitted, found = {fit.source for fit in evidence.scaling}, []
+    for study in _studies(evidence):
+        mine = timed_models(evidence.rows, evidence.subject, study)
+        if f"experiment={study}" not in fitted and len(mine) >= MIN_POINTS:
+            times = mine["latency_single_ms"].to_numpy()
+            span = f"{mine['n_nodes'].min():,.0f} to {mine['n_nodes'].max():,.0f} nodes"
+            found.append(f"experiment={study}: {within_the_call(times, span)}")
+    return found
+
+
+def _other_code(evidence: Evidence) -> int:
+    """The rows of other code behind the exponents that are shown."""
+    fitted = {fit.source.removeprefix("experiment=") for fit in evidence.scaling}
+    found = (
+        timed_models(evidence.rows, evidence.subject, study)
+        for study in _studies(evidence)
+        if study in fitted
+    )
+    return sum(stale(mine) for mine in found)
+
+
+def _studies(evidence: Evidence) -> tuple[str, ...]:
+    """The studies of ours that vary node counts; none for the paper."""
+    if evidence.rows.empty or evidence.main.empty:
+        return VARYING if len(evidence.rows) else ()
+    return studies_of(str(evidence.main["experiment"].iloc[0]))
 
 
 def _exponent(fit: PowerFit) -> str:
     which = f" of at least {fit.fewest:,} nodes" if fit.is_large else ""
     return (
-        f"exponent {fit.exponent:.2f} ± {fit.error:.2f} over {len(fit.nodes)} models{which}, "
+        f"exponent {fit.exponent:.2f} ± {2 * fit.error:.2f} over {len(fit.nodes)} models{which}, "
         f"{min(fit.nodes):,.0f} to {max(fit.nodes):,.0f} nodes ({fit.source})"
     )
 
@@ -96,7 +139,9 @@ def local_optimum(evidence: Evidence) -> Finding:
         f"at rest on {still} of {len(done)} datasets; "
         f"an EM step gains up to {max(gains):.2g} nats per row"
     )
-    return Finding(by_share(still, len(done)), words)
+    rows = evidence.of(PROPOSITIONS)
+    used = stale(rows[rows["model"].isin([evidence.subject, f"{evidence.subject}_em"])])
+    return Finding(by_share(still, len(done)), words, other_code=used)
 
 
 def best_plugins(evidence: Evidence) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,31 @@ from experiments.report.paper import TABLE1_NAMES, Paper
 from experiments.report.tables.loglik import LogLikelihoods, models_of, ours, published, short
 from experiments.report.tables.writing import fixed
 
-LEFT, RIGHT = -14.0, 6.0
-QUOTED_FSPN = Look("#c83200", "o", 6.5)
-QUOTED_LEARNSPN = Look("#0072b2", "s", 5.0)
+LEFT, RIGHT = -17.0, 6.0
+SAME_SYSTEM = {
+    "FSPN": "fspn",
+    "LearnSPN": "spn_tree",
+    "SPN-BTB": "spn_btb",
+    "SPGM": "spgm",
+    "MT": "mixture_trees",
+    "WinMine": "tree_network",
+    "ECNet": "ecnet",
+}
+"""Quoted systems that were rerun here as well: the same sign, hollow."""
+QUOTED_ONLY = {
+    "ID-SPN": Look("#444444", "D", 4.0),
+    "EM-PSDD": Look("#444444", "s", 4.5),
+    "BayesSPN": Look("#444444", "^", 4.5),
+}
+ABOVE, BELOW = -0.18, 0.2
+"""Where ours and the quoted values lie, off the middle of a dataset's row."""
+SHORT = {"chow_liu": "Chow-Liu", "fspn_paper": "recipe"}
 CAPTION = (
     "Test log-likelihood relative to the best value that the paper quotes for any method (the "
-    "line at 0), in percent of it; right of the line is better. Filled: this run. Open: quoted "
-    "by the paper. Small ticks: its other methods. A triangle at the left edge stands for a "
-    "value further left. On BBC the best quoted value (SPN-BTB) lies 22 nats above all others."
+    "line at 0), in percent of it; right of the line is better. In each row above and filled: this "
+    "run. Below and hollow: quoted by the paper, in the sign of our rerun where there is one. A "
+    "triangle at the left edge stands for a value further left; those of this run are printed. On "
+    "BBC the best quoted value (SPN-BTB) lies 22 nats above all others."
 )
 
 
@@ -34,13 +51,15 @@ class Point:
     Arguments:
         x: percent of the best published value.
         y: row of the dataset.
-        label: whose it is.
+        model: whose it is.
+        label: as a reader sees it.
         style: how it is drawn.
         filled: whether it is ours.
     """
 
     x: float
     y: int
+    model: str
     label: str
     style: Look
     filled: bool
@@ -50,8 +69,8 @@ def figure_benchmarks(rows: pd.DataFrame, paper: Paper, folder: Path) -> Picture
     """The dot plot, wide and narrow."""
     name = "table1"
     with paper_style():
-        svg = save(_figure(rows, paper, (7.4, 5.4), 4), folder, name)
-        narrow = draw_inline(_figure(rows, paper, (3.9, 6.2), 2), f"{name}-narrow")
+        svg = save(_figure(rows, paper, (7.6, 7.4), 4), folder, name)
+        narrow = draw_inline(_figure(rows, paper, (3.9, 7.4), 2), f"{name}-narrow")
     return Picture(name, "Table 1 at a glance", CAPTION, svg, narrow)
 
 
@@ -60,10 +79,10 @@ def _figure(rows: pd.DataFrame, paper: Paper, size: tuple[float, float], columns
 
     figure, axis = plt.subplots(figsize=size)
     quoted = LogLikelihoods({}, published(paper))
-    _draw_ticks(axis, quoted)
     points = _points(rows, quoted)
     for point in points:
         _draw(axis, point)
+    _print_clipped(axis, points)
     _dress(axis, quoted, max([RIGHT, *(point.x + 0.5 for point in points)]))
     figure.tight_layout()
     _legend(figure, points, columns)
@@ -73,11 +92,13 @@ def _figure(rows: pd.DataFrame, paper: Paper, size: tuple[float, float], columns
 def _points(rows: pd.DataFrame, quoted: LogLikelihoods) -> list[Point]:
     """Quoted values first, ours over them, FSPN on top."""
     found = []
-    for method, style in (("LearnSPN", QUOTED_LEARNSPN), ("FSPN", QUOTED_FSPN)):
-        values = quoted.published.get(method, {})
-        found += _series(values, quoted, f"{method} (quoted)", style, filled=False)
+    for method, values in reversed(list(quoted.published.items())):
+        style = QUOTED_ONLY.get(method) or look(SAME_SYSTEM.get(method, method))
+        smaller = replace(style, size=0.8 * style.size)
+        found += _series(values, quoted, (method, f"{method} (quoted)"), smaller, filled=False)
     for model in reversed(_drawn(models_of(rows))):
-        found += _series(ours(rows, model), quoted, short(model), look(model), filled=True)
+        names = (model, short(model))
+        found += _series(ours(rows, model), quoted, names, look(model), filled=True)
     return found
 
 
@@ -88,13 +109,19 @@ def _drawn(models: list[str]) -> list[str]:
 
 
 def _series(
-    values: Mapping[str, float], quoted: LogLikelihoods, label: str, style: Look, *, filled: bool
+    values: Mapping[str, float],
+    quoted: LogLikelihoods,
+    names: tuple[str, str],
+    style: Look,
+    *,
+    filled: bool,
 ) -> list[Point]:
+    """The points of one model or system, given as its key and its name."""
     found = []
     for y, name in enumerate(TABLE1_NAMES.values()):
         x = _percent(values.get(name, math.nan), quoted.best(name)[1])
         if math.isfinite(x):
-            found.append(Point(x, y, label, style, filled))
+            found.append(Point(x, y, *names, style, filled))
     return found
 
 
@@ -106,7 +133,7 @@ def _draw(axis: Any, point: Point) -> None:
     inside = point.x >= LEFT
     axis.plot(
         [max(point.x, LEFT)],
-        [point.y],
+        [point.y + (ABOVE if point.filled else BELOW)],
         marker=point.style.marker if inside else "<",
         markersize=point.style.size if inside else 4.5,
         color=point.style.color,
@@ -118,13 +145,19 @@ def _draw(axis: Any, point: Point) -> None:
     )
 
 
-def _draw_ticks(axis: Any, quoted: LogLikelihoods) -> None:
-    for y, name in enumerate(TABLE1_NAMES.values()):
-        best = quoted.best(name)[1]
-        for values in quoted.published.values():
-            x = _percent(values.get(name, math.nan), best)
-            if math.isfinite(x) and x >= LEFT:
-                axis.plot([x, x], [y - 0.22, y + 0.22], color="#b8b8b8", linewidth=0.9, zorder=2)
+def _print_clipped(axis: Any, points: list[Point]) -> None:
+    """The values of this run that lie left of the axis, beside their triangles."""
+    for y in sorted({point.y for point in points}):
+        gone = sorted((p for p in points if p.y == y and p.filled and p.x < LEFT), key=_place)
+        words = ", ".join(f"{SHORT.get(p.model, p.label)} {fixed(p.x, 0).text}%" for p in gone)
+        axis.text(
+            LEFT + 0.15, y + ABOVE - 0.26, words,
+            fontsize=6, va="center", color="#555555", zorder=5,
+        )  # fmt: skip
+
+
+def _place(point: Point) -> float:
+    return point.x
 
 
 def _dress(axis: Any, quoted: LogLikelihoods, right: float) -> None:
@@ -163,9 +196,6 @@ def _legend(figure: Any, points: list[Point], columns: int) -> None:
         )
         for name, point in unique.items()
     ]
-    handles.append(
-        Line2D([], [], linestyle="", marker="|", color="#b8b8b8", label="others (quoted)")
-    )
     figure.legend(
         handles=handles,
         ncols=columns,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,13 @@ TITLE = "What each kind of node brings"
 PAYS, SAME, HARMS = "#0072b2", "#888888", "#d55e00"
 COLORS = {"costs": PAYS, "no difference": SAME, "not used": SAME, "gains": HARMS}
 MARKERS = {"costs": "o", "no difference": "s", "not used": "|", "gains": "X"}
+WORDS = {
+    "costs": "it pays",
+    "no difference": "no difference shown",
+    "not used": "not used",
+    "gains": "better without it",
+}
+"""What each sign says of an ingredient."""
 
 
 def figure_node_kinds(found: pd.DataFrame, folder: Path) -> Picture:
@@ -50,6 +58,7 @@ def figure_node_kinds(found: pd.DataFrame, folder: Path) -> Picture:
             axis.grid(visible=False, axis="y")
         axes[0][0].set_yticks(range(len(names)), names)
         axes[0][0].invert_yaxis()
+        _legend(figure)
         figure.supxlabel("mean KL without it over mean KL with it (1 = no difference)", size=10)
         svg = save(figure, folder, NAME)
     draws = f"{int(found['draws'].min())} draws" if len(found) else "no draws"
@@ -60,3 +69,14 @@ def figure_node_kinds(found: pd.DataFrame, folder: Path) -> Picture:
         "tick: it was not used; a red cross: the learner would do better without it."
     )
     return Picture(NAME, TITLE, caption, svg)
+
+
+def _legend(figure: Any) -> None:
+    """The key of the four signs."""
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], linestyle="", marker=MARKERS[verdict], color=COLORS[verdict], label=words)
+        for verdict, words in WORDS.items()
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))

@@ -24,14 +24,14 @@ from experiments.report.names import (
 from experiments.report.numbers import Numbers
 
 HOW = (
-    'Panels headed "this run": mean over draws of the dataset; bars are 95% bootstrap intervals '
-    "over draws and queries, or from the lowest to the highest draw where queries are not "
-    "recorded; no bar: a single number. A line is broken where nothing was measured. "
-    'Panels headed "paper": its published values, on other data that were never published. '
+    'Panels headed "this run": the mean over draws of the dataset; a bar is what its panel says, '
+    "and without one there is a single number. A line is broken where nothing was measured. "
 )
+THEIRS = 'Panels headed "paper": its published values, on other data that were never published. '
 LIMITS = {
     "kl": (8e-5, 0.2),
     "latency": (0.3, 700.0),
+    "engine": (0.3, 700.0),
     "latency_batch": (0.3, 700.0),
     "size": (2.0, 2000.0),
     "train": (0.3, 100.0),
@@ -45,20 +45,44 @@ class Shape:
     Arguments:
         rows: of panels, the paper's among them.
         columns: of panels.
-        order: the places of our two panels, then of the paper's two.
+        order: the places of our two panels, then of the paper's two where it has some.
         size: in inches.
         legend_columns: of the legend.
     """
 
     rows: int
     columns: int
-    order: tuple[int, int, int, int]
+    order: tuple[int, ...]
     size: tuple[float, float]
     legend_columns: int
 
 
 WIDE = Shape(2, 2, (0, 1, 2, 3), (7.4, 5.3), 4)
 NARROW = Shape(4, 1, (0, 2, 1, 3), (3.7, 9.8), 2)
+OURS_WIDE = Shape(1, 2, (0, 1), (7.4, 2.7), 4)
+OURS_NARROW = Shape(2, 1, (0, 1), (3.7, 5.0), 2)
+
+
+@dataclass(frozen=True)
+class Companion:
+    """A second value of a model in the same panel: hollow markers, finely dotted.
+
+    Arguments:
+        measure: its key.
+        name: as the legend says it.
+    """
+
+    measure: str
+    name: str
+
+
+COMPANIONS = {
+    "engine": Companion("latency", "own program, where it is not our engine"),
+    "size": Companion(COMPILED.key, "compiled form that answers queries"),
+}
+HOLLOW = (0, (1, 1.5))
+PUBLISHED_AS = {"engine": "latency"}
+"""What the paper's values are called where it does not tell programs and models apart."""
 
 
 def figure2(ours: Numbers, paper: Numbers, folder: Path, suffix: str = "") -> Picture:
@@ -68,10 +92,12 @@ def figure2(ours: Numbers, paper: Numbers, folder: Path, suffix: str = "") -> Pi
         paper,
         folder,
         f"figure2{suffix}",
-        ("kl", "latency"),
+        ("kl", "engine"),
         "Figure 2: accuracy and inference time",
         "KL-divergence of Pr(Q | E = e) in nats, mean over the queries, and time of one query "
-        "asked alone, over the average RDC of the dataset. ",
+        "asked alone, over the average RDC of the dataset. Times are of the models: all converted "
+        "to FSPNs and answered by our engine; finely dotted with hollow markers is each model's "
+        "own program, where it has another (SPGM has no conversion). The paper has own programs. ",
     )
 
 
@@ -91,7 +117,7 @@ def figure5(ours: Numbers, paper: Numbers, folder: Path, suffix: str = "") -> Pi
 
 
 def figure_batch(ours: Numbers, paper: Numbers, folder: Path, suffix: str = "") -> Picture:
-    """Time per query asked one by one and in a batch; the paper has one by one only."""
+    """Time per query asked one by one and in a batch; the paper does not tell which it has."""
     return _panels(
         ours,
         paper,
@@ -99,8 +125,8 @@ def figure_batch(ours: Numbers, paper: Numbers, folder: Path, suffix: str = "") 
         f"latency_batch{suffix}",
         ("latency", "latency_batch"),
         "Inference time, one by one and batched",
-        "Time per query, asked alone and as one batch. The paper does not say which it measured; "
-        "its values are drawn on the left. ",
+        "Time per query by each model's own program, asked alone and as one batch. The paper does "
+        "not say which it measured; Figure 2 has its values. ",
     )
 
 
@@ -113,11 +139,20 @@ def _panels(
     title: str,
     caption: str,
 ) -> Picture:
+    told = all(_published_as(measure) for measure in measures)
+    wide, small = (WIDE, NARROW) if told else (OURS_WIDE, OURS_NARROW)
     with paper_style():
-        svg = save(_figure(ours, paper, measures, WIDE), folder, name)
-        narrow = draw_inline(_figure(ours, paper, measures, NARROW), f"{name}-narrow")
+        svg = save(_figure(ours, paper, measures, wide), folder, name)
+        narrow = draw_inline(_figure(ours, paper, measures, small), f"{name}-narrow")
     gaps = tuple(gap for measure in measures for gap in _gaps(ours, measure))
-    return Picture(name, title, caption + HOW + _lines_text(ours), svg, narrow, gaps)
+    text = caption + HOW + (THEIRS if told else "") + _lines_text(ours)
+    return Picture(name, title, text, svg, narrow, gaps)
+
+
+def _published_as(measure: str) -> str:
+    """The measure by which the paper's values stand beside ours; empty where it has none."""
+    key = PUBLISHED_AS.get(measure, measure)
+    return key if MEASURES[key].paper else ""
 
 
 def _figure(ours: Numbers, paper: Numbers, measures: tuple[str, str], shape: Shape) -> Any:
@@ -127,10 +162,10 @@ def _figure(ours: Numbers, paper: Numbers, measures: tuple[str, str], shape: Sha
     places = [axes.flat[place] for place in shape.order]
     for axis, measure in zip(places[:2], measures, strict=True):
         _draw(axis, ours, measure)
-    for axis, measure in zip(places[2:], measures, strict=True):
+    for axis, measure in zip(places[2:], measures, strict=False):
         _draw_paper(axis, ours, paper, measure)
     figure.tight_layout(w_pad=2.0, h_pad=1.5)
-    _legend(figure, ours, paper, shape)
+    _legend(figure, ours, paper if places[2:] else None, measures, shape)
     return figure
 
 
@@ -139,18 +174,33 @@ def _draw(axis: Any, ours: Numbers, measure: str) -> None:
         _draw_line(axis, ours, model, measure)
     for model in in_order(ours.models - {FLOOR, CEILING}):
         _draw_ours(axis, ours, model, measure)
-        if measure == "size":
-            _draw_compiled(axis, ours, model)
-    _dress(axis, ours, measure, "this run")
+        if measure in COMPANIONS:
+            _draw_companion(axis, ours, model, measure)
+    _dress(axis, ours, measure, _heading(ours, measure))
+
+
+def _heading(ours: Numbers, measure: str) -> str:
+    """What a panel's points are means of, and what its bars are."""
+    cells = [key for key in ours.cells if key[2] == measure]
+    counts = sorted({len(ours.cells[key].values) for key in cells})
+    bars = any(ours.interval(*key) for key in cells)
+    if not counts:
+        return "this run"
+    if counts[-1] == 1:
+        return "this run, first draw" + ("; bars: 95% over its queries" if bars else "")
+    draws = " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))
+    by_query = any(key in ours.queries for key in cells)
+    what = "95% over draws, queries" if by_query else "lowest and highest draw"
+    return f"this run, {draws} draws; bars: {what}"
 
 
 def _draw_paper(axis: Any, ours: Numbers, paper: Numbers, measure: str) -> None:
-    """The published values at the scale of ours; an empty panel where the paper has none."""
+    """The published values at the scale of ours."""
     for model in PUBLISHED:
-        _draw_published(axis, paper, model, measure)
+        _draw_published(axis, paper, model, _published_as(measure))
     axis.set_facecolor("#f7f5ef")
-    nothing = not MEASURES[measure].paper
-    _dress(axis, ours, measure, "paper: not measured" if nothing else "paper")
+    _dress(axis, ours, measure, "paper")
+    axis.set_ylabel(MEASURES[_published_as(measure)].label)
 
 
 def _dress(axis: Any, ours: Numbers, measure: str, title: str) -> None:
@@ -206,14 +256,17 @@ def _draw_ours(axis: Any, ours: Numbers, model: str, measure: str) -> None:
     )
 
 
-def _draw_compiled(axis: Any, ours: Numbers, model: str) -> None:
-    """The bytes of the form that answers queries, beside those of the model itself."""
-    x, y, _, _ = _series(ours, model, COMPILED.key)
+def _draw_companion(axis: Any, ours: Numbers, model: str, measure: str) -> None:
+    """A second value beside the first; nothing where the two are the same."""
+    x, y, _, _ = _series(ours, model, COMPANIONS[measure].measure)
+    _, first, _, _ = _series(ours, model, measure)
+    if len(first) and np.array_equal(first, y):
+        return
     style = look(model)
     axis.plot(
         x,
         y,
-        linestyle=(0, (1, 1.5)),
+        linestyle=HOLLOW,
         linewidth=1.1,
         color=style.color,
         marker=style.marker,
@@ -242,7 +295,7 @@ def _series(numbers: Numbers, model: str, measure: str) -> tuple[np.ndarray, ...
 def _limits(ours: Numbers, measure: str) -> tuple[float, float]:
     """The paper's limits, widened where our values lie outside."""
     low, high = LIMITS[measure]
-    drawn = {measure, COMPILED.key} if measure == "size" else {measure}
+    drawn = {measure} | ({COMPANIONS[measure].measure} if measure in COMPANIONS else set())
     values = [c.mean for (_, _, key), c in ours.cells.items() if key in drawn and c.mean > 0]
     lowest, highest = (
         min([low, *(v / 1.6 for v in values)]),
@@ -251,10 +304,14 @@ def _limits(ours: Numbers, measure: str) -> tuple[float, float]:
     return lowest, highest
 
 
-def _legend(figure: Any, ours: Numbers, paper: Numbers, shape: Shape) -> None:
+def _legend(
+    figure: Any, ours: Numbers, paper: Numbers | None, measures: tuple[str, str], shape: Shape
+) -> None:
+    """Models above, kinds of lines below; the paper's only where it has panels."""
     from matplotlib.lines import Line2D
 
-    drawn = [m for m in in_order(ours.models | paper.models) if m not in (FLOOR, CEILING)]
+    theirs = paper.models if paper else frozenset()
+    drawn = [m for m in in_order(ours.models | theirs) if m not in (FLOOR, CEILING)]
     models = [
         Line2D(
             [],
@@ -269,25 +326,37 @@ def _legend(figure: Any, ours: Numbers, paper: Numbers, shape: Shape) -> None:
         )
         for model in drawn
     ]
-    kinds = [
-        Line2D([], [], color="#222222", linewidth=1.6, label="this run"),
-        Line2D([], [], color="#222222", linewidth=1.1, linestyle=(0, (4, 2.5)), label="paper"),
-        *(
-            Line2D([], [], color=LINES[m][0], linestyle=LINES[m][1], linewidth=1.3, label=label(m))
-            for m in (FLOOR, CEILING)
-            if m in ours.models
-        ),
-    ]
+    kinds = _kinds(ours, measures, with_paper=paper is not None)
     where = {"loc": "lower center", "columnspacing": 1.4, "handlelength": 2.2}
-    lines = math.ceil(len(kinds) / shape.legend_columns)
+    columns, few = shape.legend_columns, shape.legend_columns - 1
+    lines = math.ceil(len(kinds) / few)
     above = 0.99 + (0.2 * lines + 0.03) / shape.size[1]
-    columns = shape.legend_columns
     figure.legend(
         handles=_by_row(models, columns), ncols=columns, bbox_to_anchor=(0.5, above), **where
     )
-    figure.legend(
-        handles=_by_row(kinds, columns), ncols=columns, bbox_to_anchor=(0.5, 0.985), **where
-    )
+    figure.legend(handles=_by_row(kinds, few), ncols=few, bbox_to_anchor=(0.5, 0.985), **where)
+
+
+def _kinds(ours: Numbers, measures: tuple[str, str], *, with_paper: bool) -> list[Any]:
+    """What the lines are: whose, of which program or form, and the two reference lines."""
+    from matplotlib.lines import Line2D
+
+    black: dict[str, Any] = {"color": "#222222", "linewidth": 1.1}
+    run = "this run" + ("; times in our engine" if "engine" in measures else "")
+    paper = [Line2D([], [], linestyle=(0, (4, 2.5)), label="paper", **black)]
+    hollow = [
+        Line2D([], [], linestyle=HOLLOW, marker="o", markersize=4, markerfacecolor="white",
+               label=COMPANIONS[measure].name, **black)
+        for measure in measures
+        if measure in COMPANIONS
+    ]  # fmt: skip
+    references = [
+        Line2D([], [], color=LINES[m][0], linestyle=LINES[m][1], linewidth=1.3, label=label(m))
+        for m in (FLOOR, CEILING)
+        if m in ours.models
+    ]
+    solid = Line2D([], [], label=run, **black | {"linewidth": 1.6})
+    return [solid, *hollow, *(paper if with_paper else []), *references]
 
 
 def _by_row(handles: list[Any], columns: int) -> list[Any]:

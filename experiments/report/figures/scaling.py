@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from experiments.report.call_cost import TIMES_THE_CALL, beyond_the_call
 from experiments.report.figures.style import Picture, look, paper_style, save
 from experiments.report.names import label
 from experiments.report.numbers import Numbers
 from experiments.report.rows import Rows
 
+VARYING = ("query_cost", "thresholds", "nodes")
 MIN_SPAN = 4.0
 MIN_POINTS = 4
 LARGE = 1_000
@@ -26,7 +28,7 @@ class PowerFit:
 
     Arguments:
         exponent: b.
-        error: its standard error.
+        error: its standard error; two of them are shown as ±.
         factor: a, in ms.
         nodes: n of each point.
         milliseconds: t of each point.
@@ -53,11 +55,13 @@ class PowerFit:
         return sum(n >= LARGE for n in self.nodes)
 
 
-def fit_power(nodes: np.ndarray, milliseconds: np.ndarray, source: str) -> PowerFit | None:
-    """Fit the exponent; None where there are too few points or they do not vary enough."""
+def fit_power(
+    nodes: np.ndarray, milliseconds: np.ndarray, source: str, least: int = MIN_POINTS
+) -> PowerFit | None:
+    """Fit the exponent; None where there are fewer than `least` points or they are too alike."""
     keep = np.isfinite(nodes) & np.isfinite(milliseconds) & (nodes > 0) & (milliseconds > 0)
     n, t = nodes[keep].astype(float), milliseconds[keep].astype(float)
-    if len(n) < MIN_POINTS or n.max() / n.min() < MIN_SPAN:
+    if len(n) < least or n.max() / n.min() < MIN_SPAN:
         return None
     x, y = np.log(n), np.log(t)
     spread = ((x - x.mean()) ** 2).sum()
@@ -93,24 +97,38 @@ def fits_rows(rows: Rows, model: str) -> tuple[PowerFit, ...]:
     Models of a single node say nothing about growth and are left out. Where there are enough large
     models they are fitted alone too: the fixed cost of a call hides the growth of small ones.
     """
-    return tuple(fit for fits in _fits_by_study(rows, model) for fit in fits)
+    studies = studies_of(rows.study)
+    return tuple(fit for study in studies for fit in _fits(rows, model, study))
 
 
-def steepest_fits(rows: Rows, model: str) -> tuple[PowerFit, ...]:
-    """The exponents of the study with the steepest one, by which Proposition 2 is judged."""
-    found = _fits_by_study(rows, model)
-    return max(found, key=lambda fits: max(fit.exponent for fit in fits), default=())
+def shown_fits(rows: Rows, models: Sequence[str]) -> dict[str, tuple[PowerFit, ...]]:
+    """The exponents of the models by one study: the first that has one of any of them."""
+    found: dict[str, tuple[PowerFit, ...]] = dict.fromkeys(models, ())
+    for study in studies_of(rows.study):
+        found = {model: _fits(rows, model, study) for model in models}
+        if any(found.values()):
+            break
+    return found
 
 
-def _fits_by_study(rows: Rows, model: str) -> list[tuple[PowerFit, ...]]:
-    studies = dict.fromkeys(("nodes", "thresholds", "query_cost", rows.study))
-    found = [with_large(_fit(rows.of(study), model, f"experiment={study}")) for study in studies]
-    return [fits for fits in found if fits]
+def studies_of(main: str) -> tuple[str, ...]:
+    """The studies that vary node counts, the one that is made for it first."""
+    return tuple(dict.fromkeys((*VARYING, main)))
 
 
-def _fit(table: pd.DataFrame, model: str, source: str) -> PowerFit | None:
-    mine = table[(table["model"] == model) & (table["status"] == "ok") & (table["n_nodes"] > 1)]
-    return fit_power(mine["n_nodes"].to_numpy(), mine["latency_single_ms"].to_numpy(), source)
+def timed_models(table: pd.DataFrame, model: str, study: str) -> pd.DataFrame:
+    """The rows of a model in a study that have more than one node."""
+    done = (table["status"] == "ok") & (table["n_nodes"] > 1)
+    return table[(table["experiment"] == study) & (table["model"] == model) & done]
+
+
+def _fits(rows: Rows, model: str, study: str) -> tuple[PowerFit, ...]:
+    """The exponents by one study, of times that are mostly work rather than the call."""
+    mine = timed_models(rows.table, model, study)
+    times = mine["latency_single_ms"].to_numpy()
+    kept = beyond_the_call(times)
+    fit = fit_power(mine["n_nodes"].to_numpy()[kept], times[kept], f"experiment={study}")
+    return with_large(fit)
 
 
 def fit_published(paper: Numbers) -> tuple[PowerFit, ...]:
@@ -129,7 +147,7 @@ def figure_scaling(
     from matplotlib.ticker import NullFormatter
 
     with paper_style():
-        figure, axis = plt.subplots(figsize=(4.6, 3.2))
+        figure, axis = plt.subplots(figsize=(4.6, 3.2), layout="constrained")
         _draw(axis, paper, "#555555", "x", "paper", (0, (4, 2.5)))
         for model, own in fits.items():
             style = look(model)
@@ -138,22 +156,24 @@ def figure_scaling(
         axis.set_yscale("log")
         for side in (axis.xaxis, axis.yaxis):
             side.set_minor_formatter(NullFormatter())
+        axis.margins(x=0.08)
         axis.set_xlabel("Number of nodes $n$")
         axis.set_ylabel("Inference Time (ms)")
         if axis.get_legend_handles_labels()[1]:
             axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=1)
         svg = save(figure, folder, "scaling")
-    sources = "; ".join(f"{label(m)}: {own[0].source}" for m, own in fits.items() if own)
+    sources = next((own[0].source for own in fits.values() if own), "none")
     gaps = tuple(
-        f"{label(m)}: no rows whose node count varies by {MIN_SPAN:g}x or more"
+        f"{label(m)}: no rows there whose node count varies by {MIN_SPAN:g}x or more"
         for m, own in fits.items()
         if not own
     )
     caption = (
         "Time of one query over the number of nodes, log-log, with the fitted t = a · n^b; "
-        f"b ≤ 1 is linear or better. Dotted: fitted to models of at least {LARGE:,} nodes alone; "
-        "in smaller ones most of the time is a fixed cost. "
-        f"Points of this run: {sources or 'none'}."
+        f"b ≤ 1 is linear or better. Dotted: fitted to models of at least {LARGE:,} nodes alone. "
+        f"All points of this run are of {sources}; times below {TIMES_THE_CALL:g} times the "
+        "smallest are left out, as they are mostly the fixed cost of a call. The ledger has the "
+        "exponents of all studies."
     )
     return Picture("scaling", "Inference time over node count", caption, svg, gaps=gaps)
 

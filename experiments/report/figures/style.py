@@ -68,7 +68,7 @@ LOOKS = {
     "fspn": Look("#c83200", "o", 6.5),
     "fspn_laws": Look("#56b4e9", "d", 6.0),
     "fspn_paper": Look("#7f1d00", "D", 4.8),
-    "fspn_ensemble": Look("#000000", "P", 6.5),
+    "fspn_ensemble": Look("#6a3d9a", "P", 6.5),
     "spn_tree": Look("#0072b2", "p", 6.0),
     "mixture_trees": Look("#009e73", "h", 6.0),
     "chow_liu": Look("#e69f00", "X", 5.5),

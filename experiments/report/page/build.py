@@ -9,7 +9,14 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.records.rows import Store
-from experiments.report.claims.ledger import Entry, Evidence, claims_table, ledger
+from experiments.report.bench_curves import Fits, read_bench
+from experiments.report.claims.ledger import (
+    Entry,
+    Evidence,
+    claims_table,
+    families_table,
+    ledger,
+)
 from experiments.report.claims.propositions import EXPERIMENT, Checks, read_checks
 from experiments.report.claims.statements import CLAIMS
 from experiments.report.figures.benchmarks import figure_benchmarks
@@ -20,18 +27,18 @@ from experiments.report.figures.scaling import (
     figure_scaling,
     fit_published,
     fits_rows,
-    steepest_fits,
+    shown_fits,
 )
 from experiments.report.figures.structures import structure_pictures
 from experiments.report.figures.thresholds import EXPERIMENT as THRESHOLDS
 from experiments.report.figures.thresholds import threshold_pictures
-from experiments.report.names import FAMILIES, LEVELS, SUBJECTS, label
+from experiments.report.names import FAMILIES, LEVELLESS, LEVELS, SUBJECTS, label
 from experiments.report.numbers import ours
 from experiments.report.page.page import Report, Section, render
 from experiments.report.paper import Paper
 from experiments.report.row_counts.__main__ import parts as row_count_parts
 from experiments.report.row_counts.__main__ import read_kept
-from experiments.report.rows import DRAWS, Rows, on_shared_draws
+from experiments.report.rows import DRAWS, OWN_STUDIES, Rows, on_shared_draws
 from experiments.report.tables import writing as tables
 from experiments.report.tables.benchmark_pairs import benchmark_pairs_table
 from experiments.report.tables.benchmarks import counts_table, differences_table, training_table
@@ -43,12 +50,13 @@ from experiments.report.tables.comparison import (
     ratios_table,
 )
 from experiments.report.tables.draws import draw_comparisons, draws_table, of_jobs, of_levels
-from experiments.report.tables.families import LEVELLESS, family_tables
+from experiments.report.tables.families import family_tables
 from experiments.report.tables.floor import floor_table
 from experiments.report.tables.gaps import Gap, failed, left_out, study_gaps
 from experiments.report.tables.latency import latency_table
 from experiments.report.tables.loglik import (
     FAMILY,
+    LogLikelihoods,
     benchmark_rows,
     by_rows,
     by_the_paper,
@@ -101,7 +109,7 @@ def build(sources: Sources) -> Report:
         _plugins(sources),
         _structures(sources),
     ]
-    entries = judge(rows, sources.paper)
+    entries = judge(rows, sources.paper, read_bench(sources.results_dir))
     report = Report(
         rows.study,
         tuple(sections),
@@ -114,8 +122,14 @@ def build(sources: Sources) -> Report:
     return report
 
 
-def judge(rows: Rows, paper: Paper) -> tuple[Entry, ...]:
-    """The ledger: every claim by the paper's numbers and by ours."""
+def judge(rows: Rows, paper: Paper, bench: Fits | None = None) -> tuple[Entry, ...]:
+    """The ledger: every claim by the paper's numbers and by ours.
+
+    Arguments:
+        rows: our numbers.
+        paper: the published ones.
+        bench: exponents of the recorded benchmark, by learner.
+    """
     main, numbers = rows.main("sparse"), rows.numbers("sparse")
     benchmark = benchmark_rows(rows.table)
     published = Evidence(
@@ -126,14 +140,28 @@ def judge(rows: Rows, paper: Paper) -> tuple[Entry, ...]:
             numbers,
             subject,
             by_rows(benchmark, subject, paper),
-            fits_rows(rows, subject),
+            (*fits_rows(rows, subject), *(bench or {}).get(subject, ())),
             replace(read_checks(rows.of(EXPERIMENT), subject), plugins=_standing(rows, subject)),
             rows.table,
             main,
         )
         for subject in SUBJECTS
     )
-    return ledger(CLAIMS, published, default, literal)
+    return ledger(CLAIMS, published, default, literal, _further_evidence(rows))
+
+
+def _further_evidence(rows: Rows) -> dict[tuple[str, str], Evidence]:
+    """The numbers of every further family that a learner has rows of."""
+    nothing = LogLikelihoods({}, {})
+    found = {}
+    for family in OWN_STUDIES:
+        main = rows.main(family)
+        for subject in (name for name in SUBJECTS if name in set(main["model"])):
+            numbers = rows.numbers(family)
+            found[family, subject] = Evidence(
+                numbers, subject, nothing, (), Checks(), rows.table, main
+            )
+    return found
 
 
 def _standing(rows: Rows, subject: str) -> Standing | None:
@@ -222,7 +250,7 @@ def _floor(sources: Sources) -> Section:
 
 
 def _scaling(sources: Sources) -> Section:
-    fits = {subject: steepest_fits(sources.rows, subject) for subject in SUBJECTS}
+    fits = shown_fits(sources.rows, SUBJECTS)
     picture = figure_scaling(fits, fit_published(sources.paper.numbers), sources.figures)
     intro = "Proposition 2 says that inference takes time near linear in the number of nodes."
     return Section("scaling-section", "Near-linear inference", intro, (picture,))
@@ -324,7 +352,8 @@ def _unplaced(rows: Rows) -> list[Gap]:
 def _write(report: Report, sources: Sources) -> None:
     folder = sources.out / "tables"
     found: list[Table] = [table for section in report.sections for table in section.tables]
-    for table in (*found, claims_table(report.entries), report.runs):
+    entries = report.entries
+    for table in (*found, claims_table(entries), families_table(entries), report.runs):
         tables.write(table, folder)
     numbers = sources.rows.numbers("sparse")
     for subject in SUBJECTS:

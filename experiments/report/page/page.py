@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from experiments.report.claims.ledger import Entry, Verdict
 from experiments.report.figures.style import Picture
+from experiments.report.names import label
 from experiments.report.tables.gaps import Gap
 from experiments.report.tables.runs import Environment
 from experiments.report.tables.writing import Table, to_html
@@ -64,6 +65,7 @@ def render(report: Report) -> str:
     templates.filters["table"] = lambda table: Markup(to_html(table))
     templates.filters["sortable"] = lambda table: Markup(to_html(table, sortable=True))
     templates.filters["raw"] = Markup
+    templates.filters["label"] = label
     templates.filters["css_name"] = CSS_NAMES.__getitem__
     return templates.from_string(_asset("page.html.j2")).render(
         report=report,

@@ -47,6 +47,7 @@ def figure_row_counts(summary: pd.DataFrame, pooled: pd.DataFrame, folder: Path)
         _lines(axes[2], pooled, "predicates: ")
         axes[0].set_xlabel("q-error, 95% of the queries are below")
         axes[1].set_ylabel("q-error")
+        _key(axes[1])
         axes[1].set_xlabel("rows that match")
         axes[2].set_xlabel("predicates")
         figure.tight_layout()
@@ -80,6 +81,15 @@ def _dots(axis: Any, whole: pd.DataFrame) -> None:
     axis.set_ylim(len(datasets) - 0.5, -0.5)
     axis.grid(axis="y", linewidth=0.3)
     axis.axvline(1, color="#333333", linewidth=0.6)
+
+
+def _key(axis: Any) -> None:
+    """What solid and dotted lines are."""
+    from matplotlib.lines import Line2D
+
+    kinds = (("-", "95% of the queries"), (":", "median"))
+    handles = [Line2D([], [], color="#333333", linestyle=s, label=words) for s, words in kinds]
+    axis.legend(handles=handles, loc="upper right", frameon=False, fontsize=8)
 
 
 def _legend(figure: Any, axis: Any) -> None:

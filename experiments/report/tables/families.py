@@ -6,16 +6,12 @@ import math
 
 import pandas as pd
 
-from experiments.report.names import FLOOR, in_order, label
+from experiments.report.names import FLOOR, LEVELLESS, in_order, label
 from experiments.report.tables.writing import OTHER_CODE, Cell, Table, readable, text
 
-LEVELLESS = {
-    "hidden": "rows of several networks over the same columns, which one is not recorded",
-    "dense": "random dense tables, treewidth 2 to 5, values without order: they favour nobody",
-}
 MEASURED = {
-    "kl": ("kl_mean", "kl_se", "Mean KL", "nats; ± its standard error over the queries"),
-    "ll": ("test_ll", "test_ll_se", "Test log-likelihood", "nats per row; ± its standard error"),
+    "kl": ("kl_mean", "kl_se", "Mean KL", "nats; ± two standard errors over the queries"),
+    "ll": ("test_ll", "test_ll_se", "Test log-likelihood", "nats per row; ± two standard errors"),
     "engine": (
         "engine_ms",
         "",
@@ -51,12 +47,12 @@ def _table(rows: pd.DataFrame, family: str, key: str) -> Table:
 
 
 def _cell(rows: pd.DataFrame, column: str, error: str, best: float) -> Cell:
-    """The mean over draws, with its error where it was recorded."""
+    """The mean over draws, with two standard errors (95%) where they were recorded."""
     value = float(rows[column].mean()) if len(rows) else math.nan
     if not math.isfinite(value):
         return text("")
     known = rows[error].dropna() if error else rows[column].iloc[:0]
-    spread = math.sqrt(float((known**2).sum())) / len(known) if len(known) else math.nan
+    spread = 2 * math.sqrt(float((known**2).sum())) / len(known) if len(known) else math.nan
     words = readable(value, 4) + (f" ± {readable(spread, 2)}" if math.isfinite(spread) else "")
     stale = bool(rows["other_code"].any())
     return Cell(words, value, bold=value == best, mark=OTHER_CODE if stale else "")

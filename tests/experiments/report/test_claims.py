@@ -6,8 +6,9 @@ import math
 import pandas as pd
 import pytest
 
-from experiments.report.claims.ledger import Evidence, Verdict, claims_table
+from experiments.report.claims.ledger import Evidence, Verdict, claims_table, families_table
 from experiments.report.claims.propositions import Checks
+from experiments.report.claims.rules import rests_on_one
 from experiments.report.claims.statements import CLAIMS
 from experiments.report.numbers import Numbers
 from experiments.report.page.build import judge
@@ -25,7 +26,7 @@ HOLDS, PART, FAILS, UNTESTED = (
 def test_claims_are_complete_and_distinct():
     assert len({claim.id for claim in CLAIMS}) == len(CLAIMS) >= 30
     for claim in CLAIMS:
-        assert all(getattr(claim, f.name) for f in dataclasses.fields(claim))
+        assert all(getattr(claim, f.name) for f in dataclasses.fields(claim)[:-1])
 
 
 # Read off the published numbers by hand.
@@ -233,7 +234,8 @@ def test_the_smallest_model_follows_the_rows(entries, size, verdict):
 def test_the_ledger_as_a_table(entries):
     table = claims_table(entries([]).values())
     assert len(table.rows) == len(CLAIMS)
-    words = {row[4].text.removesuffix(", as far as tested") for row in table.rows}
+    assert {row[4].text for row in table.rows} == {claim.figure for claim in CLAIMS}
+    words = {row[5].text.removesuffix(", as far as tested") for row in table.rows}
     assert words <= {v.value for v in Verdict}
 
 
@@ -267,6 +269,61 @@ def test_the_drop_at_the_end_follows_the_rows(entries):
     assert entries([before, after])["drop-at-95"].fspn.verdict is PART
     slower = dataclasses.replace(after, latency_single_ms=3.0)
     assert entries([before, slower])["drop-at-95"].fspn.verdict is FAILS
+
+
+def named(model, dataset, family, seed=0, **values):
+    """A row of a family without levels of dependence."""
+    row = fake.row(model, experiment=family, seed=seed, **values)
+    return dataclasses.replace(
+        row,
+        dataset=dataset,
+        family=family,
+        label=f"{dataset}/{model}/{seed}",
+        fingerprint=f"{dataset}-{model}-{seed}",
+        target_rdc=math.nan,
+    )
+
+
+def test_claims_are_judged_on_further_families_where_rows_exist(entries):
+    rows = [named("fspn", name, "dense", kl_mean=0.1) for name in ("dense_2", "dense_5")]
+    rows += [named("bn_dag", name, "dense", kl_mean=0.3) for name in ("dense_2", "dense_5")]
+    found = entries([*rows, *fake.study(experiment="smooth", prefix="smooth")])
+    told = {(one.family, one.subject): one.finding for one in found["accuracy"].elsewhere}
+    assert set(told) == {("dense", "fspn"), ("smooth", "fspn"), ("smooth", "fspn_paper")}
+    assert told["dense", "fspn"].verdict is HOLDS
+    assert "better in 2 of 2 pairs" in told["dense", "fspn"].numbers
+    assert "MSPN not measured" in told["dense", "fspn"].gaps
+    assert {one.family for one in found["mspn-degrades"].elsewhere} == {"smooth"}
+    assert not found["prop-2"].elsewhere
+    table = families_table(found.values())
+    assert ["accuracy", "dense", "FSPN"] in [[r[0].text, r[2].text, r[3].text] for r in table.rows]
+
+
+def test_rows_of_other_code_are_counted(rows, paper):
+    found = rows(fake.study(("fspn", "mspn")))
+    found.table.loc[found.table["model"] == "mspn", "other_code"] = True
+    judged = {entry.claim.id: entry.fspn for entry in judge(found, paper)}
+    assert "of other code: 6 rows" in judged["accuracy"].reservations
+    assert judged["superior"].other_code == 6, "a row counts once for all of its measures"
+    assert judged["accuracy"].words == "holds, as far as tested, on one draw"
+    assert not judged["tree-still-slow"].other_code
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "total", "alone"),
+    [(6, 0, 6, False), (5, 1, 6, True), (4, 2, 6, False), (1, 0, 1, True), (4, 0, 7, True)],
+)
+def test_a_verdict_that_rests_on_one_pair_says_so(better, worse, total, alone):
+    assert bool(rests_on_one(better, worse, total)) is alone
+
+
+def test_an_extreme_that_one_dataset_decides_says_so(entries):
+    rows = fake.study(("fspn", "mspn"))
+    rows += [fake.row("bn_tree", lev, size_bytes=1.0) for lev in fake.LEVELS if lev != "95"]
+    rows.append(fake.row("bn_tree", "95", size_bytes=1e9))
+    found = entries(rows)
+    assert found["bn-tree-smallest"].fspn.numbers.endswith("rests on one dataset")
+    assert "which rests on one pair" in found["size-orders"].fspn.numbers
 
 
 def test_slightly_better_or_worse_is_by_little(paper):

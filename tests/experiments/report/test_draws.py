@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.report.figures.draws import figure_draws
+from experiments.report.figures.draws import _tick, figure_draws
 from experiments.report.numbers import Numbers, Spread
 from experiments.report.tables.draws import draw_comparisons, draws_table, of_jobs, of_levels
 from tests.experiments.report.fake import frame, row
@@ -79,4 +79,11 @@ def test_table_and_figure_show_every_model(numbers: Numbers, tmp_path: Path) -> 
     assert table.rows[0][-1].text == "win"
     picture = figure_draws(found, tmp_path / "figures")
     assert "same 3 draws" in picture.caption
+    assert "MSPN: no level has several draws of it" in picture.gaps
     assert (tmp_path / "figures" / "draws.png").stat().st_size > 5_000
+
+
+def test_a_level_names_the_models_that_it_lacks() -> None:
+    found = pd.DataFrame({"dataset": ["rdc_07", "rdc_21", "rdc_21"], "model": ["a", "a", "spgm"]})
+    ticks = [_tick(found, name, ["a", "spgm"]) for name in ("rdc_07", "rdc_21")]
+    assert ticks == ["0.07\nno SPGM", "0.21"]

@@ -25,6 +25,6 @@ def test_each_dataset_has_its_best_learned_model_in_bold():
     first, second = kl.rows
     assert [cell.bold for cell in first[1:]] == [False, True, False]
     assert first[2].value == pytest.approx(0.3)
-    assert first[2].text == "0.3000 ± 0.025"
+    assert first[2].text == "0.3000 ± 0.050"
     assert [cell.text for cell in second[2:]] == ["", ""]
     assert [cell.bold for cell in ll.rows[0][1:]] == [True, False, False]

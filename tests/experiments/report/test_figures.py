@@ -6,7 +6,13 @@ import pandas as pd
 import pytest
 
 from experiments.report.figures import paper_figures as figures
-from experiments.report.figures.paper_figures import NARROW, WIDE, figure2
+from experiments.report.figures.paper_figures import (
+    NARROW,
+    OURS_WIDE,
+    WIDE,
+    figure2,
+    figure_batch,
+)
 from experiments.report.figures.scaling import figure_scaling, fit_power, with_large
 from experiments.report.figures.structures import structure_pictures
 from experiments.report.figures.style import LOOKS, inline_svg
@@ -21,7 +27,8 @@ EMPTY = Numbers({}, {})
 
 
 def test_a_figure_of_partial_rows_names_what_is_missing(paper, tmp_path):
-    numbers = ours(fake.frame(fake.study(("fspn", "mspn"), ("21", "95"))))
+    rows = fake.study(("fspn", "mspn"), ("21", "95"), engine_ms=0.01)
+    numbers = ours(fake.frame(rows))
     picture = figure2(numbers, paper.numbers, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         f"figure2.{kind}" for kind in ("svg", "pdf", "png")
@@ -51,6 +58,32 @@ def test_the_lines_are_the_numbers(paper):
     assert axis.get_yscale() == "log"
     assert axis.get_xlim() == (0, 1)
     assert axis.get_ylim()[1] >= max(max(line) for line in drawn)
+
+
+def test_times_are_of_one_engine_and_own_programs_are_hollow(paper):
+    numbers = ours(fake.frame(fake.study(("fspn", "mspn"), engine_ms=0.02)))
+    figure = figures._figure(numbers, paper.numbers, ("kl", "engine"), WIDE)
+    own = [numbers.mean(x, "mspn", "latency") for x in numbers.levels]
+    fills = {tuple(line.get_ydata()): line.get_markerfacecolor() for line in figure.axes[1].lines}
+    assert fills[tuple(own)] == "white"
+    assert fills[(0.02,) * 6] != "white"
+    named = [text.get_text() for text in figure.legends[1].get_texts()]
+    assert any(words.startswith("own program") for words in named)
+
+
+@pytest.mark.parametrize("draws", [1, 2])
+def test_a_panel_says_what_its_bars_are(draws):
+    numbers = ours(fake.frame(fake.study(seeds=range(draws))))
+    words = {1: "this run, first draw", 2: "this run, 2 draws; bars: lowest and highest draw"}
+    assert figures._heading(numbers, "kl") == words[draws]
+
+
+@pytest.mark.usefixtures("svg_only")
+def test_no_panel_is_empty_where_the_paper_has_no_values(paper, tmp_path):
+    numbers = ours(fake.frame(fake.study()))
+    figure = figures._figure(numbers, paper.numbers, ("latency", "latency_batch"), OURS_WIDE)
+    assert len(figure.axes) == 2
+    assert "paper: not measured" not in figure_batch(numbers, paper.numbers, tmp_path).svg
 
 
 @pytest.mark.parametrize("shape", [WIDE, NARROW])

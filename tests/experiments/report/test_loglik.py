@@ -18,7 +18,7 @@ from experiments.report.tables.benchmarks import (
     goal_lines,
     training_table,
 )
-from experiments.report.tables.loglik import benchmark_rows, table1, without_slips
+from experiments.report.tables.loglik import benchmark_rows, published, table1, without_slips
 from experiments.report.tables.pairs import compare, pairs, write_pairs
 from tests.experiments.report import fake
 
@@ -176,7 +176,7 @@ def test_the_dots_are_the_percentages(paper):
     rows = fake.frame(
         [
             fake.benchmark("plants", "fspn", -11.4),  # 5% above the best, -12.00
-            fake.benchmark("plants", "chow_liu", -16.5),  # beyond the left edge
+            fake.benchmark("plants", "chow_liu", -18.0),  # beyond the left edge
             fake.benchmark("plants", "bn_tree", -16.5),  # not drawn twice
             fake.benchmark("ad", "fspn_ensemble", -12.0),
         ]
@@ -184,7 +184,7 @@ def test_the_dots_are_the_percentages(paper):
     figure = benchmark_figure._figure(rows, paper, (7.4, 5.4), 4)
     axis = figure.axes[0]
     dots = {
-        (line.get_marker(), round(float(line.get_xdata()[0]), 6), int(line.get_ydata()[0]))
+        (line.get_marker(), round(float(line.get_xdata()[0]), 6), round(line.get_ydata()[0]))
         for line in axis.lines
         if line.get_marker() not in ("None", "")
     }
@@ -197,6 +197,8 @@ def test_the_dots_are_the_percentages(paper):
     names = {t.get_text() for t in figure.legends[0].get_texts()}
     assert {"FSPN", "FSPN ensemble", "Chow-Liu tree", "FSPN (quoted)"} <= names
     assert "BN-Tree" not in names
+    assert {f"{method} (quoted)" for method in published(paper)} <= names
+    assert "Chow-Liu \u221250%" in [text.get_text() for text in axis.texts]
 
 
 def test_one_fit_each_is_the_paired_t_test_of_the_rows():

@@ -5,7 +5,8 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.records.rows import Store
-from experiments.report.claims.ledger import claims_table
+from experiments.report.bench_curves import read_bench
+from experiments.report.claims.ledger import claims_table, families_table
 from experiments.report.freeze import as_kept, freeze
 from experiments.report.page.build import judge
 from experiments.report.rows import load_rows
@@ -15,8 +16,13 @@ from tests.experiments.report import fake
 REFERENCE = Path(__file__).resolve().parents[3] / "results" / "reference"
 
 
+def judged(file, paper):
+    rows = load_rows(file.parent, file)
+    return judge(rows, paper, read_bench(file.parents[1]))
+
+
 def ledger(file, paper):
-    return to_csv(claims_table(judge(load_rows(file.parent, file), paper)))
+    return to_csv(claims_table(judged(file, paper)))
 
 
 def lines(text):
@@ -24,8 +30,10 @@ def lines(text):
 
 
 def test_the_committed_verdicts_follow_from_the_committed_rows(paper):
-    committed = lines((REFERENCE / "claims.csv").read_text(encoding="utf-8"))
-    assert lines(ledger(REFERENCE / "rows", paper)) == committed
+    entries = judged(REFERENCE / "rows", paper)
+    for table in (claims_table(entries), families_table(entries)):
+        committed = (REFERENCE / f"{table.name}.csv").read_text(encoding="utf-8")
+        assert lines(to_csv(table)) == lines(committed)
 
 
 def test_frozen_rows_give_the_same_ledger(tmp_path, paper):

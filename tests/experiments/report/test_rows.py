@@ -141,6 +141,15 @@ def test_means_are_of_the_draws_that_most_models_have():
         assert known == {(model, seed) for model in ("fspn", "bn_dag") for seed in (0, 1)}
 
 
+@pytest.mark.parametrize("column", ["kl_mean", "test_ll", "test_ll_se"])
+def test_a_further_draw_of_one_model_does_not_shift_its_mean(column):
+    """Log-likelihoods of other draws are of other data: they do not compare."""
+    shared = [fake.row(m, **{column: 1.0}) for m in ("fspn", "bn_dag", "mspn")]
+    more = fake.row("fspn", seed=1, **{column: 9.0})
+    means = on_shared_draws(fake.frame([*shared, more])).groupby("model")[column].mean()
+    assert means.to_dict() == {"bn_dag": 1.0, "fspn": 1.0, "mspn": 1.0}
+
+
 def test_a_rerun_without_queries_is_not_judged_by_those_of_the_run_before(tmp_path):
     queries = pd.DataFrame({"kl": [0.1, 0.2]})
     Store.of(tmp_path, "reproduce").write(fake.row(), queries)
