@@ -42,7 +42,8 @@ class ResultRow:
     `compiled_bytes` is the form that answers queries, `size_bytes` the model itself,
     `stored_bytes` the file that keeps it; `n_factorize` and `n_multi_leaves` are the paper's f and
     l; `node_type` is the processor and its number of cores: times of different types do not
-    compare.
+    compare; `measured_code` is the code version that measured a row, where a later one was found to
+    learn the same model (`experiments.same_models`).
     """
 
     fingerprint: str
@@ -99,6 +100,7 @@ class ResultRow:
     params: str = "{}"
     at_edge: str = ""
     code_version: str = ""
+    measured_code: str = ""
     commit: str = ""
     dataset_digest: str = ""
     run_id: str = ""

@@ -196,12 +196,7 @@ def load_rows(results_dir: Path, file: Path | None = None, study: str | None = N
     else:
         table = laws_apart(read_rows(file).assign(source=file.name))
     table = table.drop_duplicates(["experiment", "label"], keep="last")
-    table["other_code"] = [
-        _is_other(*row)
-        for row in table[["experiment", "model", "family", "params", "code_version"]].itertuples(
-            index=False, name=None
-        )
-    ]
+    table["other_code"] = is_other_code(table)
     table = with_nodes(table)
     table = table.sort_values(["experiment", "dataset", "model", "seed"], kind="stable")
     main = _main_study(table, study)
@@ -278,8 +273,13 @@ def _main_study(table: pd.DataFrame, wanted: str | None) -> str:
     return next((name for name in (*MAIN_STUDIES, *others) if name in present), "")
 
 
+def is_other_code(table: pd.DataFrame) -> list[bool]:
+    """Per row whether it was measured by code that differs from what is here now."""
+    keys = ["experiment", "model", "family", "params", "code_version"]
+    return [_is_other(*row) for row in table[keys].itertuples(index=False, name=None)]
+
+
 def _is_other(experiment: str, model: str, family: str, params: str, version: str) -> bool:
-    """Whether a row was measured by code that differs from what is here now."""
     leaf = str(json.loads(params).get("multi_leaf", "")) if isinstance(params, str) else ""
     now = _current_version(experiment, model, family, leaf)
     # What tables of two values are recorded with.
