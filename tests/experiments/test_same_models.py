@@ -13,7 +13,7 @@ from experiments.measures.divergence import log_likelihood
 from experiments.records.rows import COLUMNS, ResultRow
 from experiments.same_models import SIZES, Refit, confirmed, other_code, refit
 
-LABEL = "rdc_37/fspn/0/dataset.columns=6,dataset.train_rows=500"
+LABEL = "hidden_2/fspn/0/dataset.train_rows=500"
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +25,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def row(cache: Path) -> dict[str, object]:
     """A row as an older code version might have recorded it."""
     blank = ResultRow(
-        fingerprint="f", experiment="nodes", label=LABEL, dataset="rdc_37", family="sparse", seed=0,
+        fingerprint="f", experiment="nodes", label=LABEL, dataset="hidden_2", family="hidden", seed=0,
         model="fspn", params='{"offsets": false}', code_version="old",
     )  # fmt: skip
     found = {name: getattr(blank, name) for name in COLUMNS}
     dataset = load(same_models._dataset_settings(found), 0, cache)
-    assert dataset.train.shape == (500, 6)
+    assert dataset.train.shape == (500, 20)
     model = same_models.get_class("baselines.ours.fspn_model.FSPNModel")(offsets=False)
     model.fit(dataset.train, dataset.domains, 0)
     found |= {name: float(getattr(model, name)) for name in SIZES}
