@@ -72,8 +72,15 @@ def render(report: Report) -> str:
         css=Markup(_asset("page.css")),
         js=Markup(_asset("page.js")),
         tally=tally(report.entries),
+        anchors=anchors(report),
         verdicts=list(Verdict),
     )
+
+
+def anchors(report: Report) -> frozenset[str]:
+    """Where a claim's evidence may be: the figures and tables of the page, and all runs."""
+    pictures = {picture.name for section in report.sections for picture in section.pictures}
+    return frozenset(pictures | {t.name for s in report.sections for t in s.tables} | {"all-runs"})
 
 
 def tally(entries: tuple[Entry, ...]) -> dict[str, Counter[Verdict]]:

@@ -50,6 +50,12 @@ def test_the_page_holds_every_claim_with_its_verdicts(page):
     assert len(re.findall(r'class="badge (holds|part|fails|untested)"', page)) == 3 * len(CLAIMS)
 
 
+def test_every_link_within_the_page_has_its_place(page):
+    links = set(re.findall(r'<a href="#([^"]+)"', page))
+    assert {"figure2", "ratios_fspn", "all-runs"} <= links
+    assert links <= set(re.findall(r'id="([^"]+)"', page))
+
+
 def test_gaps_are_named_on_the_page(page):
     for words in (
         "MSPN on rdc_37",
