@@ -305,7 +305,7 @@ def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> Resu
         tau_low=_number(fitted.get("tau_low")),
         tau_high=_number(fitted.get("tau_high")),
         params=json.dumps(params, sort_keys=True, default=str),
-        at_edge=" ".join(at_edge(config.search, found.best.params)),
+        at_edge=" ".join(at_edge(config.search, params)),
     )
 
 
