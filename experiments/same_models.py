@@ -130,13 +130,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args(arguments)
     table = read_rows(options.results / ROWS)
-    for study in options.studies:  # One by one, so that a stop loses one of them at most.
-        old = other_code(table, study, options.models)
-        found = list(_refits(old, options.cache, options.workers))
-        table = confirmed(table, found)
-        write_rows(table, options.results)
-        same = sum(not one.differs for one in found)
-        print(f"{study}: {same} of {len(found)} rows have the model of the present code")
+    for study in options.studies:
+        old = other_code(table, study, options.models).sort_values("train_seconds")
+        same = 0
+        for found in _refits(old, options.cache, options.workers):
+            table = confirmed(table, [found])
+            write_rows(table, options.results)  # At once: a stop loses what is under way.
+            same += not found.differs
+        print(f"{study}: {same} of {len(old)} rows have the model of the present code")
 
 
 if __name__ == "__main__":
