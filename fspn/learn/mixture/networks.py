@@ -10,14 +10,15 @@ tables of each class on its own rows, and scores all rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import logsumexp
 
 from fspn.learn.leaves import NetworkSettings, coded_table, network_node
+from fspn.learn.mixture.columns import Regions
 from fspn.learn.mixture.trees import compact, draw_classes, normalised
-from fspn.learn.network.order_search import QUICK, Network, learn_network, topological_order
+from fspn.learn.network.order_search import QUICK, Effort, Network, learn_network, topological_order
 from fspn.learn.network.score import LocalScores
 from fspn.learn.slices import Slice
 from fspn.model.nodes import Node, TableSplit, walk
@@ -66,19 +67,26 @@ class NetworkSearch:
         scope: The variables.
         limits: The bounds on a network.
         rng: The only source of randomness.
+        effort: How long to search for each network.
     """
 
     def __init__(
-        self, data: Slice, scope: Sequence[int], limits: NetworkSettings, rng: np.random.Generator
+        self,
+        data: Slice,
+        scope: Sequence[int],
+        limits: NetworkSettings,
+        rng: np.random.Generator,
+        effort: Effort = QUICK,
     ) -> None:
         self.data, self.scope, self.limits, self.rng = data, list(scope), limits, rng
+        self.effort = effort
         self.sizes = [data.domain[v].size for v in self.scope]
         self.n_sharing = 1
         self._tried: dict[tuple[Component, Component], tuple[float, Component]] = {}
         self._scores: dict[Component, np.ndarray] = {}
 
     def component(self, rows: np.ndarray) -> Component:
-        """The network of some rows, by a quick search."""
+        """The network of some rows."""
         m = len(self.scope)
         table = coded_table(self.data.take(rows), self.scope, self.limits.offsets)
         scores = LocalScores(table, price=1.0 + np.log(m))
@@ -88,7 +96,7 @@ class NetworkSearch:
             self.limits.max_parents,
             self.limits.max_cells,
             self.rng,
-            QUICK,
+            self.effort,
             self.limits.max_cost / self.n_sharing,
         )
         node = network_node(scores, network, self.scope, m, self.limits.alpha)
@@ -107,6 +115,15 @@ class NetworkSearch:
             LocalScores(table), network, self.scope, len(self.scope), self.limits.alpha
         )
         return NetworkMixture((Component(node, np.arange(self.data.n_rows), 0.0),))
+
+    def from_regions(self, regions: Regions) -> NetworkMixture:
+        """One network per region of a column; they share the bounds on what a query costs."""
+        whole, k = self.limits, len(regions)
+        self.limits = replace(whole, max_cells=max(1, whole.max_cells // k))
+        self.n_sharing = k
+        found = self.from_classes(regions.classes(self.data))
+        self.limits = whole
+        return found
 
     def from_classes(self, classes: np.ndarray) -> NetworkMixture:
         """One network per class that has enough rows."""

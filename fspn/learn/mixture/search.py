@@ -75,62 +75,76 @@ def find_components(
         rng: The only source of randomness.
         report: Called with the fraction of the work that is done.
     """
-    train, held_out = _samples(data, rng)
+    train, held_out = split_rows(data, SAMPLE_ROWS, rng)
     search = NetworkSearch(train, scope, limits, rng)
-    one = search.refitted(whole)
-    reference = _log_density(one, held_out, scope)
+    judge = Judge(search.refitted(whole), held_out, scope)
+    found = _found(search, judge, wanted, report)
+    report(1.0)
+    return found
 
-    def judged(mixture: NetworkMixture) -> Found:
-        gains = _log_density(mixture, held_out, scope) - reference
+
+class Judge:
+    """What held-out rows say of mixtures, compared with one network."""
+
+    def __init__(self, one: NetworkMixture, held_out: Slice, scope: Sequence[int]) -> None:
+        self.one, self._rows, self._scope = one, held_out, scope
+        self._reference = _log_density(one, held_out, scope)
+
+    def __call__(self, mixture: NetworkMixture) -> Found:
+        gains = _log_density(mixture, self._rows, self._scope) - self._reference
         return Found(mixture, float(gains.mean()), float(gains.std() / np.sqrt(len(gains))))
 
-    most = limits.max_cost // sum(search.sizes)  # With independent columns.
+    @property
+    def nothing(self) -> Found:
+        """One network."""
+        return Found(self.one, 0.0, 0.0)
+
+
+def _found(
+    search: NetworkSearch, judge: Judge, wanted: int | None, report: Callable[[float], None]
+) -> Found:
+    most = search.limits.max_cost // sum(search.sizes)  # With independent columns.
     if most < 2:
-        return Found(one, 0.0, 0.0)
+        return judge.nothing
     two: Found | None = None
     if wanted is None:
         search.n_sharing = 2
-        two = max((judged(_two(search, rng)) for _ in range(STARTS)), key=lambda found: found.gain)
+        two = max((judge(_two(search)) for _ in range(STARTS)), key=lambda found: found.gain)
     search.n_sharing = 1
-    mixture = search.from_classes(_many_classes(search, wanted, rng))
-    if two is not None and not two.pays and not judged(mixture).pays:
-        return Found(one, 0.0, 0.0)
+    mixture = search.from_classes(_many_classes(search, wanted))
+    if two is not None and not two.pays and not judge(mixture).pays:
+        return judge.nothing
     report(0.2)
     mixture = _merged(mixture, search, wanted, report)
     if len(mixture.components) > most:
         mixture = search.merged(mixture, int(most))
-    if limits.max_cost < np.inf:
+    if search.limits.max_cost < np.inf:
         search.n_sharing = len(mixture.components)
         mixture = search.step(mixture)
-    found = _polished(judged(mixture), search, judged)
+    found = _polished(judge(mixture), search, judge)
     if wanted is None:
-        found = _slimmer(found, search, judged)
-    report(1.0)
+        found = _slimmer(found, search, judge)
     return found if two is None or found.gain > two.gain else two
 
 
-def _slimmer(
-    found: Found, search: NetworkSearch, judged: Callable[[NetworkMixture], Found]
-) -> Found:
+def _slimmer(found: Found, search: NetworkSearch, judge: Judge) -> Found:
     """Without components that others can stand in for, as long as held-out rows lose nothing."""
     while len(found.mixture.components) > 1:
-        fewer = judged(search.step(search.without_least(found.mixture)))
+        fewer = judge(search.step(search.without_least(found.mixture)))
         if fewer.gain < found.gain - SMALL_GAIN:
             break
         found = fewer
     return found
 
 
-def _polished(
-    found: Found, search: NetworkSearch, judged: Callable[[NetworkMixture], Found]
-) -> Found:
+def _polished(found: Found, search: NetworkSearch, judge: Judge) -> Found:
     """Steps of EM until several in a row gain nothing on held-out rows; the last mixture counts.
 
     Classes are drawn at random, so the likelihood also varies by chance from step to step.
     """
     best, idle = found.gain, 0
     for _ in range(MAX_POLISH_STEPS if len(found.mixture.components) > 1 else 0):
-        found = judged(search.step(found.mixture))
+        found = judge(search.step(found.mixture))
         idle = 0 if found.gain > best + SMALL_GAIN else idle + 1
         best = max(best, found.gain)
         if idle == PATIENCE:
@@ -138,18 +152,16 @@ def _polished(
     return found
 
 
-def _two(search: NetworkSearch, rng: np.random.Generator) -> NetworkMixture:
+def _two(search: NetworkSearch) -> NetworkMixture:
     """Two components after a step of EM."""
-    return search.step(search.from_classes(_tree_classes(search.data, search.scope, 2, rng)))
+    return search.step(search.from_classes(_tree_classes(search, 2)))
 
 
-def _many_classes(
-    search: NetworkSearch, wanted: int | None, rng: np.random.Generator
-) -> np.ndarray:
+def _many_classes(search: NetworkSearch, wanted: int | None) -> np.ndarray:
     """Classes by more trees than components are expected."""
     n_start = max(START_COMPONENTS, 2 * (wanted or 1))
     n_start = max(2, min(n_start, search.data.n_rows // ROWS_PER_COMPONENT))
-    return _tree_classes(search.data, search.scope, n_start, rng)
+    return _tree_classes(search, n_start)
 
 
 def _merged(
@@ -171,19 +183,18 @@ def _log_density(mixture: NetworkMixture, data: Slice, scope: Sequence[int]) -> 
     return np.asarray(logsumexp(mixture.logs(data, scope), axis=1))
 
 
-def _samples(data: Slice, rng: np.random.Generator) -> tuple[Slice, Slice]:
-    """Rows to search on, and rows to judge by."""
-    chosen = rng.permutation(data.n_rows)[: round(SAMPLE_ROWS / (1 - HELD_OUT))]
+def split_rows(data: Slice, most: int, rng: np.random.Generator) -> tuple[Slice, Slice]:
+    """At most so many rows to search on, and rows to judge by."""
+    chosen = rng.permutation(data.n_rows)[: round(most / (1 - HELD_OUT))]
     n_held_out = max(1, round(HELD_OUT * len(chosen)))
     return data.take(np.sort(chosen[n_held_out:])), data.take(np.sort(chosen[:n_held_out]))
 
 
-def _tree_classes(
-    data: Slice, scope: list[int], n_components: int, rng: np.random.Generator
-) -> np.ndarray:
+def _tree_classes(search: NetworkSearch, n_components: int) -> np.ndarray:
     """Classes of the rows by a mixture of trees on coarse codes."""
-    rows = coarse_rows(data, scope)
-    n_pairs = max(1, len(scope) * (len(scope) - 1) // 2)
+    rng = search.rng
+    rows = coarse_rows(search.data, search.scope)
+    n_pairs = max(1, len(search.scope) * (len(search.scope) - 1) // 2)
     n_rows = min(rows.n_rows, max(1000, PAIR_BUDGET // n_pairs))
     part = rows if n_rows == rows.n_rows else rows.take(np.arange(n_rows))
     start = sharp_start(n_rows, min(n_components, n_rows // 20), rng)
