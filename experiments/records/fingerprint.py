@@ -67,6 +67,10 @@ OF_BINARY: Mapping[str, frozenset[str]] = {
     ),
 }
 """Definitions that serve the learner of two values alone, in modules that serve others too."""
+SCRATCH: Mapping[str, frozenset[str]] = {
+    "fspn.engine.kernels": frozenset({"MAX_LEVELS", "_walk_shape", "state_words", "new_state"})
+}
+"""How large the scratch space of an elimination is: enough or not, but no answer depends on it."""
 
 
 def fingerprint(settings: Mapping[str, Any], data: str, code: str) -> str:
@@ -90,7 +94,7 @@ def code_version(target: str, family: str = "", multi_leaf: str = "") -> str:
     """
     roots = frozenset({target.rpartition(".")[0], *MEASURES})
     unused = unused_imports(target, family, multi_leaf)
-    left_out = OF_BINARY if unused >= NOT_BINARY else {}
+    left_out = {**SCRATCH, **(OF_BINARY if unused >= NOT_BINARY else {})}
     digests = (
         f"{name}:{_source_digest(name, left_out.get(name, frozenset()))};"
         for name in sorted(_closure(roots, unused))

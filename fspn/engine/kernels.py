@@ -56,6 +56,8 @@ SPARE, OTHERS, RESULT, KEPT = 1, 2, 3, 4
 # up to MAX_PLACES places that move along, each with its step per dimension.
 EXTENT, COUNT, PLACE, STEP = range(4)
 MAX_PLACES = 10
+MAX_LEVELS = 64
+"""A table of more parents has no key of 64 bits."""
 
 
 def compiled(**options: Any) -> Callable[[Any], Any]:
@@ -75,9 +77,17 @@ def kernel(**options: Any) -> Callable[[Any], Any]:
 
 
 @register_jitable
+def _walk_shape(k):
+    """Rows and columns of W: a table of many parents has a place for the key of every level."""
+    levels = min(k, MAX_LEVELS)
+    return STEP + MAX_PLACES + levels, MAX_DIMS + levels
+
+
+@register_jitable
 def state_words(k):
     """The number of words in the state of an elimination on up to k variables."""
-    return N_ROWS_OF_V * (k + 1) + (3 * k + 5) * (FIRST + MAX_DIMS) + (STEP + MAX_PLACES) * MAX_DIMS
+    rows, columns = _walk_shape(k)
+    return N_ROWS_OF_V * (k + 1) + (3 * k + 5) * (FIRST + MAX_DIMS) + rows * columns
 
 
 @compiled()
@@ -88,7 +98,7 @@ def new_state(k, words):
     return EliminationState(
         variables.reshape((N_ROWS_OF_V, k + 1)),
         rest[:n_factors].reshape((3 * k + 5, FIRST + MAX_DIMS)),
-        rest[n_factors:].reshape((STEP + MAX_PLACES, MAX_DIMS)),
+        rest[n_factors:].reshape(_walk_shape(k)),
     )
 
 

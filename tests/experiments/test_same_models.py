@@ -25,8 +25,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def row(cache: Path) -> dict[str, object]:
     """A row as an older code version might have recorded it."""
     blank = ResultRow(
-        fingerprint="f", experiment="nodes", label=LABEL, dataset="hidden_2", family="hidden", seed=0,
-        model="fspn", params='{"offsets": false}', code_version="old",
+        fingerprint="f", experiment="nodes", label=LABEL, dataset="hidden_2", family="hidden",
+        seed=0, model="fspn", params='{"offsets": false}', code_version="old",
     )  # fmt: skip
     found = {name: getattr(blank, name) for name in COLUMNS}
     dataset = load(same_models._dataset_settings(found), 0, cache)

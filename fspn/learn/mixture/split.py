@@ -27,6 +27,8 @@ from fspn.model.query_cost import query_cost
 TRIAL_ROWS = 300_000
 TRIAL = replace(QUICK, restarts=20, pair_candidates=24)
 COLUMNS_TRIED = 5
+LEAST_HOPE = -1.0
+"""Nats a row, on the sample, below which the best column is not tried on all rows."""
 NEAR = 4
 """The bound counts as reached where a product has more than this fraction of its cells."""
 
@@ -56,7 +58,10 @@ def best_regions(
         return None
     quick = NetworkSearch(sample, scope, replace(limits, max_parents=2), rng)
     judge = Judge(quick.refitted(one), held_out, scope)
-    best = max(tried, key=lambda regions: judge(quick.from_regions(regions)).gain)
+    gains = [judge(quick.from_regions(regions)).gain for regions in tried]
+    if max(gains) < LEAST_HOPE:
+        return None
+    best = tried[int(np.argmax(gains))]
     seen, unseen = split_rows(data, TRIAL_ROWS, rng)
     search = NetworkSearch(seen, scope, limits, rng, TRIAL)
     judge = Judge(search.refitted(one), unseen, scope)
