@@ -56,8 +56,7 @@ SPARE, OTHERS, RESULT, KEPT = 1, 2, 3, 4
 # up to MAX_PLACES places that move along, each with its step per dimension.
 EXTENT, COUNT, PLACE, STEP = range(4)
 MAX_PLACES = 10
-MAX_LEVELS = 64
-"""A table of more parents has no key of 64 bits."""
+MAX_LEVELS = 64  # A table of more parents has no key of 64 bits.
 
 
 def compiled(**options: Any) -> Callable[[Any], Any]:

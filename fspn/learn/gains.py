@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,13 +25,11 @@ class Gains:
     Arguments:
         tables: The tables of each variable, one per network that it is in.
         sums: What sum nodes gained over one network, by their scope.
-        splits: The same of sum nodes over the regions of a column, by its name.
         together: What all nodes gained over independent columns, where only that is known.
     """
 
     tables: dict[int, list[TableGain]] = field(default_factory=dict)
     sums: dict[frozenset[int], float] = field(default_factory=dict)
-    splits: dict[Hashable, float] = field(default_factory=dict)
     together: float | None = None
 
     def add_tables(self, found: Mapping[int, TableGain]) -> None:
@@ -39,22 +37,12 @@ class Gains:
         for variable, gain in found.items():
             self.tables.setdefault(variable, []).append(gain)
 
-    def add_sum(
-        self,
-        scope: Iterable[int],
-        node: Node,
-        one: Node,
-        data: Slice,
-        column: Hashable | None = None,
-    ) -> None:
-        """Record a sum node that replaced one network; over the regions of a column, if named."""
+    def add_sum(self, scope: Iterable[int], node: Node, one: Node, data: Slice) -> None:
+        """Record a sum node that replaced one network."""
         rows = _some(data)
         columns = {v: rows.values(v) for v in scope}
         gained = (row_scores(node, columns) - row_scores(one, columns)).mean()
-        if column is None:
-            self.sums[frozenset(scope)] = float(gained) * data.n_rows
-        else:
-            self.splits[column] = float(gained) * data.n_rows
+        self.sums[frozenset(scope)] = float(gained) * data.n_rows
 
     def replace(self, scope: Iterable[int], found: Gains) -> None:
         """Record that other nodes now model some variables."""
@@ -73,12 +61,10 @@ class Gains:
         self.together = (float(row_scores(root, columns).mean()) - total) * data.n_rows
 
     def per_row(self, n_rows: int) -> dict[str, float]:
-        """Nats per row: "sum", "factorize", families of laws, splits on a column, or "all"."""
+        """Nats per row: "sum", "factorize", families of laws, or "all" where only that is known."""
         found: defaultdict[str, float] = defaultdict(float)
         for nats in self.sums.values():
             found["sum"] += nats
-        for column, nats in self.splits.items():
-            found[f"a split on {column} over one network"] += nats
         for gain in (gain for own in self.tables.values() for gain in own):
             found["factorize"] += gain.over_independence
             if gain.families:

@@ -89,7 +89,7 @@ def resolve_mixture(params: Parameters, settings: Settings) -> MixtureSettings |
         alpha=settings.alpha,
         offsets=settings.offsets,
     )
-    return MixtureSettings(params.n_components, limits, by_column=settings.trees)
+    return MixtureSettings(params.n_components, limits)
 
 
 def share_cost(

@@ -35,12 +35,10 @@ class MixtureSettings:
     Arguments:
         n_components: The number of components; None = chosen on held-out rows.
         limits: The bounds on the networks of the search.
-        by_column: Whether components may be the regions of a column.
     """
 
     n_components: int | None
     limits: NetworkSettings
-    by_column: bool = True
 
 
 def learn_mixture(
@@ -72,7 +70,7 @@ def learn_mixture(
         if by_parts is not None:
             report(data.n_rows * len(scope))
             return by_parts
-        if settings.by_column and settings.n_components is None:
+        if branches.trees and settings.n_components is None:
             (own,) = deepcopy(rng).spawn(1)  # Where none pays, all is as if none had been tried.
             regions = best_regions(data, scope, branches.network(branches.max_cost), one, own)
             if regions is not None:
@@ -205,5 +203,5 @@ def _by_regions(
     nodes = [learner.learn(part, scope) for part in parts]
     gains.replace(scope, learner.gains)
     root = Sum(np.array([part.n_rows for part in parts]) / data.n_rows, tuple(nodes))
-    gains.add_sum(scope, root, one, data, data.domain[regions.variable].name)
+    gains.add_sum(scope, root, one, data)
     return root
