@@ -110,7 +110,7 @@ class Dataset:
 
     Arguments:
         name: name of the configuration, e.g. `rdc_65`.
-        family: `sparse`, `smooth`, `hidden`, `dense`, `csv`, `debd` or `table`.
+        family: `sparse`, `smooth`, `hidden`, `dense`, `context`, `csv`, `debd` or `table`.
         target_rdc: the level of average pairwise RDC that was asked for.
         measured_rdc: the level on a sample that calibration did not use.
         seed: which of the datasets of this level.

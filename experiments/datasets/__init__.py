@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments.datasets.config import FAMILIES, GeneratorConfig
+from experiments.datasets.context import FAMILY as CONTEXT
+from experiments.datasets.context import ContextConfig
 from experiments.datasets.debd import FAMILY as DEBD
 from experiments.datasets.debd import BenchmarkConfig, load_benchmark
 from experiments.datasets.dense import FAMILY as DENSE
@@ -44,6 +46,7 @@ GENERATED = Family(GeneratorConfig.from_mapping, load_generated)
 DATASETS = dict.fromkeys(FAMILIES, GENERATED) | {
     HIDDEN: Family(HiddenConfig.from_mapping, load_hidden),
     DENSE: Family(DenseConfig.from_mapping, load_dense),
+    CONTEXT: Family(ContextConfig.from_mapping, load_dense),
     CSV: Family(
         TableConfig.from_mapping, lambda own, queries, seed, _: load_table(own, queries, seed)
     ),

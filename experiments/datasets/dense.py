@@ -5,15 +5,16 @@ r"""Family `dense`: random tables on random structures of a given treewidth; it 
 
 The values have no order and no arithmetic, and every cell is positive. The moral graph is part of
 a random k-tree: the first k + 1 columns are a clique, and every further column hangs below a
-random part of a clique of k columns that is there.
+random part of a clique of k columns that is there. `experiments.datasets.context` has other tables
+on the same structures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -59,16 +60,26 @@ class DenseConfig:
         check_random_tables(self, "treewidth", self.treewidth + 1)
 
     @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> DenseConfig:
+    def from_mapping(cls, values: Mapping[str, Any]) -> Self:
         """Reads a plain mapping or a Hydra node; an unknown or missing key is an error."""
         return cls(**checked_keys(cls, values))
+
+    def draw_table(self, shape: Sequence[int], rng: np.random.Generator) -> np.ndarray:
+        """A table Pr(last axis | others) whose rows are draws of a Dirichlet distribution."""
+        return self.draw_rows(tuple(shape[:-1]), shape[-1], rng)
+
+    def draw_rows(self, rows: tuple[int, ...], size: int, rng: np.random.Generator) -> np.ndarray:
+        """Distributions of `size` values without a zero, drawn from the Dirichlet distribution."""
+        drawn = rng.dirichlet(np.full(size, self.concentration), size=rows)
+        drawn = np.maximum(drawn, np.finfo(float).tiny)
+        return np.asarray(drawn / drawn.sum(axis=-1, keepdims=True))
 
 
 def draw_network(config: DenseConfig, rng: np.random.Generator) -> Network:
     """Random domain sizes, structure and tables."""
     sizes = rng.integers(config.min_size, config.max_size + 1, config.columns)
     parents = draw_parents(config.columns, config.treewidth, rng)
-    cpts = [_table(config, [int(sizes[p]) for p in (*above, j)], rng) for j, above in parents]
+    cpts = [config.draw_table([int(sizes[p]) for p in (*above, j)], rng) for j, above in parents]
     return Network(
         columns=tuple(f"x{j}" for j in range(config.columns)),
         domains=tuple(np.arange(size) for size in sizes),
@@ -95,14 +106,6 @@ def draw_parents(
             cliques += [tuple(q for q in range(j + 1) if q != left) for left in range(j)]
         parents.append((j, above))
     return parents
-
-
-def _table(config: DenseConfig, shape: list[int], rng: np.random.Generator) -> np.ndarray:
-    """A table Pr(last axis | others) whose rows are draws of a Dirichlet distribution."""
-    row = np.full(shape[-1], config.concentration)
-    table = rng.dirichlet(row, size=tuple(shape[:-1]) or (1,)).reshape(shape)
-    table = np.maximum(table, np.finfo(float).tiny)
-    return np.asarray(table / table.sum(axis=-1, keepdims=True))
 
 
 def load_dense(

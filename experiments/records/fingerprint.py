@@ -41,7 +41,7 @@ LEARNED_BY_FSPN = (
     "experiments",
 )
 RECIPE, TREE_SPN = "FSPNPaper", "SPNTree"
-MANY_VALUED = frozenset({"sparse", "smooth", "hidden", "dense"})
+MANY_VALUED = frozenset({"sparse", "smooth", "hidden", "dense", "context"})
 """Families of datasets with columns of more than two values; who asks looks whether it is so."""
 TWO_VALUED = "debd"
 """The family of datasets whose columns all have two values."""

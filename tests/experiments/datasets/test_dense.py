@@ -6,9 +6,12 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from experiments.datasets import load
 from experiments.datasets.dense import DenseConfig, draw_network, draw_parents
+from experiments.records.fingerprint import data_digest
+from experiments.study.plan import conf_dir
 
 CONFIG = {
     "name": "tiny",
@@ -70,6 +73,19 @@ def test_tables_have_no_zero_and_rows_that_sum_to_one():
 def test_another_seed_and_another_width_are_other_data(dataset, tmp_path):
     assert not load(CONFIG, 2, tmp_path, QUERIES).train.equals(dataset.train)
     assert load({**CONFIG, "treewidth": 2}, 1, tmp_path, QUERIES).digest != dataset.digest
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "data"),
+    [
+        ("dense_2", "450c3ff6c68d1161", "f2edd9d47bf738ad"),
+        ("dense_5", "97885c86ec346c45", "d589896136e61b4c"),
+    ],
+)
+def test_the_datasets_of_the_committed_rows_stay_as_they_are(name, parameters, data, tmp_path):
+    settings = yaml.safe_load((conf_dir() / "dataset" / f"{name}.yaml").read_text())
+    found = load(settings, 0, tmp_path)
+    assert (found.digest, data_digest(found)) == (parameters, data)
 
 
 @pytest.mark.parametrize(
