@@ -34,7 +34,10 @@ from experiments.report.rows import is_other_code
 from experiments.study.plan import conf_dir
 
 MODELS = ("fspn", "fspn_laws")
-STUDIES = ("reproduce", "draws", "dense", "hidden", "smooth", "node_kinds", "nodes", "thresholds")
+STUDIES = (
+    *("reproduce", "draws", "dense", "context", "hidden", "smooth"),
+    *("node_kinds", "nodes", "thresholds"),
+)
 TOLERANCE = 1e-6
 """How far a number may be from the recorded one, of which files keep seven digits."""
 SIZES = ("n_nodes", "n_parameters", "size_bytes")

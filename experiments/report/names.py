@@ -44,6 +44,7 @@ FAMILIES = {
 LEVELLESS = {
     "hidden": "rows of several networks over the same columns, which one is not recorded",
     "dense": "random dense tables, treewidth 2 to 5, values without order: they favour nobody",
+    "context": "random decision trees as tables, treewidth 4 and 6, values without order",
 }
 """Families of datasets without levels of dependence."""
 

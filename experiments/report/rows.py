@@ -32,11 +32,11 @@ TIMED = ("latency_single_ms", "engine_ms", "latency_batch_ms", "engine_batch_ms"
 # Studies that add a section of their own and never are the main one.
 SUPPLEMENTS = frozenset(
     {"thresholds", "plugins", "smooth", "nodes", "table1", "propositions", "tables"}
-    | {"costs", "hidden", "dense", "node_kinds", "query_cost"}
+    | {"costs", "hidden", "dense", "context", "node_kinds", "query_cost"}
 )
 CHECKS = frozenset({"costs", "propositions"})
 """Studies of what the paper proves or says of costs, with models of their own making."""
-OWN_STUDIES = ("smooth", "hidden", "dense")
+OWN_STUDIES = ("smooth", "hidden", "dense", "context")
 """Families of datasets with a study of their own."""
 COMPARED = frozenset({*MAIN_STUDIES, DRAWS, *OWN_STUDIES})
 """Studies in which models compete, so that FSPN with and without laws are two models."""

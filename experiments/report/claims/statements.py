@@ -48,7 +48,7 @@ RATIOS, NODES, LATENCY, COUNTS, PLUGINS = (
 RUNS, PROPOSITIONS, COSTS, DENSE = (
     f"reference/rows/{name}.csv" for name in ("reproduce", "propositions", "costs", "dense")
 )
-ANY = ("smooth", "hidden", "dense")
+ANY = ("smooth", "hidden", "dense", "context")
 LEVELLED = ("smooth",)
 """Families whose datasets are at the paper's levels of dependence."""
 BEYOND = "only times of twice the fixed cost of a call (the smallest time of a series) or more"

@@ -2,13 +2,15 @@ import dataclasses
 
 import pytest
 
+from experiments.report.names import LEVELLESS
 from experiments.report.tables.families import family_tables
 from tests.experiments.report import fake
 
 
 def row(dataset, model, seed=0, **values):
+    family = dataset.partition("_")[0]
     return dataclasses.replace(
-        fake.row(model), dataset=dataset, family="dense", seed=seed, model=model, **values
+        fake.row(model), dataset=dataset, family=family, seed=seed, model=model, **values
     )
 
 
@@ -28,3 +30,12 @@ def test_each_dataset_has_its_best_learned_model_in_bold():
     assert first[2].text == "0.3000 ± 0.050"
     assert [cell.text for cell in second[2:]] == ["", ""]
     assert [cell.bold for cell in ll.rows[0][1:]] == [True, False, False]
+
+
+@pytest.mark.parametrize("family", sorted(LEVELLESS))
+def test_a_family_has_its_tables_where_it_has_rows(rows, family):
+    found = rows([row(f"{family}_4", "fspn", experiment=family, engine_ms=0.02)])
+    tables = family_tables(found.main(family), family)
+    assert [t.name for t in tables] == [f"{family}_{key}" for key in ("kl", "ll", "engine")]
+    assert all(LEVELLESS[family] in t.caption for t in tables)
+    assert family_tables(rows(fake.study()).main(family), family) == ()
