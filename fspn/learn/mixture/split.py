@@ -4,6 +4,9 @@ That is asked where the bound on the width keeps edges out of the one network: a
 would go on. Trees say which columns are worth a try, quick networks on a sample which one is best,
 and networks of a longer search on most of the rows whether it pays. A split of the rows costs all
 tables rows, so that what it brings shows on many of them only.
+
+Columns of hundreds of values are left out: their tables are read sparsely as it is, and those of
+several networks would not fit where tables are written out for fast answers.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from fspn.learn.mixture.networks import NetworkSearch
 from fspn.learn.mixture.screen import is_network
 from fspn.learn.mixture.search import SAMPLE_ROWS, Judge, split_rows
 from fspn.learn.network.order_search import QUICK
+from fspn.learn.network.score import MANY_VALUES
 from fspn.learn.slices import Slice
 from fspn.model.graph import elimination_order
 from fspn.model.nodes import Node, TableSplit, walk
@@ -49,7 +53,8 @@ def best_regions(
         one: The network of all rows.
         rng: The only source of randomness.
     """
-    if not is_network(one) or not reaches_bound(one, data, limits):
+    widest = max(data.domain[v].size for v in scope)
+    if widest > MANY_VALUES or not is_network(one) or not reaches_bound(one, data, limits):
         return None
     sample, held_out = split_rows(data, SAMPLE_ROWS, rng)
     room = limits.max_cost / sum(data.domain[v].size for v in scope)
