@@ -74,10 +74,21 @@ class Rows:
     boxes: tuple[np.ndarray, np.ndarray]
 
 
-def read_rows(name: str, n_train: int, seed: int) -> Rows:
-    """Rows of a table, every column in cells, and random boxes over two to five columns."""
+def read_rows(
+    name: str, n_train: int, seed: int, without: Sequence[str] = (), complete: bool = False
+) -> Rows:
+    """Rows of a table, every column in cells, and random boxes over two to five columns.
+
+    Arguments:
+        name: The table.
+        n_train: At most so many rows to learn from.
+        seed: Of the choice of rows and of the boxes.
+        without: Columns to leave out.
+        complete: Whether rows with missing values are left out.
+    """
     rng = generator("frontier", name, seed)
-    table = read_source(name)
+    table = read_source(name).drop(columns=list(without))
+    table = table.dropna() if complete else table
     chosen = rng.permutation(len(table))[: n_train + TEST_ROWS]
     coded = pd.DataFrame({str(c): in_cells(table[c].iloc[chosen], CELLS) for c in table})
     coded = coded.loc[:, coded.nunique() > 1]
@@ -112,14 +123,19 @@ def draw_boxes(rows: pd.DataFrame, rng: np.random.Generator) -> tuple[np.ndarray
     return lower, upper
 
 
-def points(rows: Rows, budgets: Sequence[int], seed: int) -> Iterator[Point]:
-    """All models on a table."""
+def points(rows: Rows, budgets: Sequence[int], seed: int, rivals: bool = True) -> Iterator[Point]:
+    """FSPN at some budgets and at the default bound on the width, and the other models."""
+    for name, n_components in (("fspn_one", 1), ("fspn", None)):
+        model = FSPNLaws(n_components=n_components, max_parents=None)
+        yield measured(rows, name, "default", model, seed)
     n_cells = sum(len(domain) for domain in rows.domains.values())
     for budget in (budget for budget in budgets if budget >= n_cells):
         for name, n_components in (("fspn_one", 1), ("fspn", None)):
             model = FSPNLaws(n_components=n_components)
             model.settings["max_query_cost"] = budget
             yield measured(rows, name, f"max_query_cost {budget:,}", model, seed)
+    if not rivals:
+        return
     for most in (1, 2, 3):
         network = BNDag(alpha=0.1, prior="backoff", score="BIC", max_parents=most)
         yield measured(rows, "bn_dag", f"{most} parents", network, seed)
@@ -204,8 +220,11 @@ def read_options(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.frontier")
     parser.add_argument("tables", nargs="*", default=list(TABLES))
     parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--budgets", type=int, nargs="+", default=list(BUDGETS))
+    parser.add_argument("--budgets", type=int, nargs="*", default=list(BUDGETS))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--without", nargs="*", default=[], help="columns to leave out")
+    parser.add_argument("--complete", action="store_true", help="no rows with missing values")
+    parser.add_argument("--no-rivals", action="store_true", help="FSPN alone")
     parser.add_argument("--out", type=Path, default=Path("outputs/frontier"))
     parser.add_argument("--record", action="store_true", help="write to results/figures and tables")
     return parser.parse_args(given)
@@ -218,8 +237,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("|" + "---|" * HEAD.count("|", 1))
     found = []
     for name in options.tables:
-        rows = read_rows(name, options.rows, options.seed)
-        for point in points(rows, options.budgets, options.seed):
+        rows = read_rows(name, options.rows, options.seed, options.without, options.complete)
+        for point in points(rows, options.budgets, options.seed, not options.no_rivals):
             print(point, flush=True)
             found.append(point)
     figures, tables = RECORDED if options.record else (options.out, options.out)
