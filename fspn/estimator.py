@@ -67,7 +67,8 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
             in the paper's preset.
         graded: Whether the location of an ordered column may follow its parents by a law of a few
             parameters; never in the paper's preset.
-        trees: Whether a table may be a decision tree over its parents; never in the paper's preset.
+        trees: Whether rows may be split by values: a table may be a decision tree over its parents,
+            and the components of the root the regions of one column; never in the paper's preset.
         kinds: The kind of a column (``"ordered"``, ``"unordered"``, ``"boolean"``,
             ``"continuous"``, ``"mixed"``, ``"datetime"``) where its type does not tell.
         n_jobs: Threads that share a batch of queries.
