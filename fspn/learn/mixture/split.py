@@ -3,7 +3,7 @@
 That is asked where the bound on the width keeps edges out of the one network: a search without it
 would go on. Trees say which columns are worth a try, quick networks on a sample which one is best,
 and networks of a longer search on most of the rows whether it pays. A split of the rows costs all
-tables rows, so that what it brings shows on many of them only.
+tables rows, so that what it brings shows on many of them only; on fewer it is not tried.
 
 Columns of hundreds of values are left out: their tables are read sparsely as it is, and those of
 several networks would not fit where tables are written out for fast answers.
@@ -28,7 +28,10 @@ from fspn.model.graph import elimination_order
 from fspn.model.nodes import Node, TableSplit, walk
 from fspn.model.query_cost import query_cost
 
-TRIAL_ROWS = 300_000
+LEAST_ROWS, TRIAL_ROWS = 100_000, 300_000
+"""With how many rows a split is tried at all, and on how many at most."""
+LEAST_GAIN = 0.1
+"""Nats a row that it must bring: several networks take longer to learn and are larger."""
 TRIAL = replace(QUICK, restarts=20, pair_candidates=24)
 COLUMNS_TRIED = 5
 LEAST_HOPE = -1.0
@@ -54,7 +57,9 @@ def best_regions(
         rng: The only source of randomness.
     """
     widest = max(data.domain[v].size for v in scope)
-    if widest > MANY_VALUES or not is_network(one) or not reaches_bound(one, data, limits):
+    if data.n_rows < LEAST_ROWS or widest > MANY_VALUES or not is_network(one):
+        return None
+    if not reaches_bound(one, data, limits):
         return None
     sample, held_out = split_rows(data, SAMPLE_ROWS, rng)
     room = limits.max_cost / sum(data.domain[v].size for v in scope)
@@ -70,7 +75,8 @@ def best_regions(
     seen, unseen = split_rows(data, TRIAL_ROWS, rng)
     search = NetworkSearch(seen, scope, limits, rng, TRIAL)
     judge = Judge(search.refitted(one), unseen, scope)
-    return best if judge(search.from_regions(best)).pays else None
+    found = judge(search.from_regions(best))
+    return best if found.pays and found.gain > LEAST_GAIN else None
 
 
 def reaches_bound(one: Node, data: Slice, limits: NetworkSettings) -> bool:

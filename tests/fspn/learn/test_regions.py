@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 import fspn.learn.mixture.fit as mixture_fit
 from fspn import FSPN
 from fspn.learn.leaves import NetworkSettings
+from fspn.learn.mixture import split
 from fspn.learn.mixture.columns import promising_regions, regions_of
 from fspn.learn.mixture.split import best_regions
 from fspn.learn.slices import Slice
@@ -20,6 +23,14 @@ from tests.fspn.learn.test_mixture import classes_of_rows, table_of
 
 CELLS = 200
 """A bound within which one network cannot have the edges of all chains."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_rows_are_enough() -> Iterator[None]:
+    """As if these tables had the rows with which a split is tried."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(split, "LEAST_ROWS", 1_000)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +79,13 @@ def test_a_network_that_is_far_from_its_bound_is_not_split(recorded) -> None:
     wide = NetworkSettings(4, 10**9, None)
     rng = np.random.default_rng(0)
     assert best_regions(data, range(len(data.domain)), wide, one, rng) is None
+
+
+def test_few_rows_are_not_split(recorded, monkeypatch) -> None:
+    """Every table loses rows by a split."""
+    monkeypatch.setattr(split, "LEAST_ROWS", len(recorded) + 1)
+    monkeypatch.setattr(split, "reaches_bound", lambda *_: pytest.fail("a split was tried"))
+    FSPN(max_cells=CELLS).fit(recorded)
 
 
 def test_the_column_of_most_gain_comes_first(recorded) -> None:
