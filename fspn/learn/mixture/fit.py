@@ -52,6 +52,8 @@ def learn_mixture(
 ) -> Node:
     """One network, or a sum node over several where the rows are of several kinds.
 
+    Classes that no column records are looked for first, then the regions of a column.
+
     If interrupted from the keyboard after the network of all rows is learned, that is the model.
 
     Arguments:
@@ -70,16 +72,16 @@ def learn_mixture(
         if by_parts is not None:
             report(data.n_rows * len(scope))
             return by_parts
+        found = _components(data, scope, settings, one, rng, report)
+        if found is not None:
+            return _on_all_rows(data, scope, found, branches, rng, one, gains)
         if branches.trees and settings.n_components is None:
             (own,) = deepcopy(rng).spawn(1)  # Where none pays, all is as if none had been tried.
-            regions = best_regions(data, scope, branches.network(branches.max_cost), one, own)
+            limits = branches.network(branches.max_cost)
+            regions = best_regions(data, scope, limits, one, own)
             if regions is not None:
-                report(data.n_rows * len(scope))
                 return _by_regions(data, scope, regions, branches, own, one, gains)
-        found = _components(data, scope, settings, one, rng, report)
-        if found is None:
-            return one
-        return _on_all_rows(data, scope, found, branches, rng, one, gains)
+        return one
     except KeyboardInterrupt:
         warnings.warn(
             "interrupted while looking for components: the model is a single network", stacklevel=2

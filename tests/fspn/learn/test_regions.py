@@ -81,6 +81,15 @@ def test_a_network_that_is_far_from_its_bound_is_not_split(recorded) -> None:
     assert best_regions(data, range(len(data.domain)), wide, one, rng) is None
 
 
+def test_classes_that_no_column_records_come_first(monkeypatch) -> None:
+    """A column that hints at the classes is a poor stand-in for them."""
+    codes, classes = classes_of_rows(3)
+    hint = np.where(np.arange(len(classes)) % 10 < 4, classes, (7 * np.arange(len(classes))) % 3)
+    monkeypatch.setattr(mixture_fit, "best_regions", lambda *_: pytest.fail("a split was tried"))
+    model = FSPN(max_parents=2, max_cells=60).fit(table_of(codes).assign(hint=hint))
+    assert len(model.root_.children) == 3
+
+
 def test_few_rows_are_not_split(recorded, monkeypatch) -> None:
     """Every table loses rows by a split."""
     monkeypatch.setattr(split, "LEAST_ROWS", len(recorded) + 1)
