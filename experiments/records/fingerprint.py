@@ -67,10 +67,15 @@ OF_BINARY: Mapping[str, frozenset[str]] = {
     ),
 }
 """Definitions that serve the learner of two values alone, in modules that serve others too."""
-SCRATCH: Mapping[str, frozenset[str]] = {
-    "fspn.engine.kernels": frozenset({"MAX_LEVELS", "_walk_shape", "state_words", "new_state"})
+GUARDS: Mapping[str, frozenset[str]] = {
+    "fspn.engine.kernels": frozenset(
+        {"MAX_LEVELS", "MOST_CELLS", "_walk_shape", "state_words", "new_state", "count_cells"}
+    ),
+    "fspn.validate.domain": frozenset({"MAX_LEVELS", "table_faults"}),
 }
-"""How large the scratch space of an elimination is: enough or not, but no answer depends on it."""
+"""How large scratch space is, and what is refused since it would not fit: no answer depends on it.
+
+What these definitions are is tested on their own (tests/fspn/engine/test_many_levels.py)."""
 
 
 def fingerprint(settings: Mapping[str, Any], data: str, code: str) -> str:
@@ -94,7 +99,11 @@ def code_version(target: str, family: str = "", multi_leaf: str = "") -> str:
     """
     roots = frozenset({target.rpartition(".")[0], *MEASURES})
     unused = unused_imports(target, family, multi_leaf)
-    left_out = {**SCRATCH, **(OF_BINARY if unused >= NOT_BINARY else {})}
+    of_binary = OF_BINARY if unused >= NOT_BINARY else {}
+    left_out = {
+        name: GUARDS.get(name, frozenset()) | of_binary.get(name, frozenset())
+        for name in {*GUARDS, *of_binary}
+    }
     digests = (
         f"{name}:{_source_digest(name, left_out.get(name, frozenset()))};"
         for name in sorted(_closure(roots, unused))

@@ -56,7 +56,8 @@ SPARE, OTHERS, RESULT, KEPT = 1, 2, 3, 4
 # up to MAX_PLACES places that move along, each with its step per dimension.
 EXTENT, COUNT, PLACE, STEP = range(4)
 MAX_PLACES = 10
-MAX_LEVELS = 64  # A table of more parents has no key of 64 bits.
+MAX_LEVELS = 256  # Validation refuses tables of more.
+MOST_CELLS = np.int64(1 << 40)  # No buffer has so many; counting on would wrap around.
 
 
 def compiled(**options: Any) -> Callable[[Any], Any]:
@@ -76,16 +77,15 @@ def kernel(**options: Any) -> Callable[[Any], Any]:
 
 
 @register_jitable
-def _walk_shape(k):
-    """Rows and columns of W: a table of many parents has a place for the key of every level."""
-    levels = min(k, MAX_LEVELS)
-    return STEP + MAX_PLACES + levels, MAX_DIMS + levels
+def _walk_shape():
+    """Rows and columns of W: a table of many levels has a place for the key of each."""
+    return STEP + MAX_PLACES + MAX_LEVELS, MAX_DIMS + MAX_LEVELS
 
 
 @register_jitable
 def state_words(k):
     """The number of words in the state of an elimination on up to k variables."""
-    rows, columns = _walk_shape(k)
+    rows, columns = _walk_shape()
     return N_ROWS_OF_V * (k + 1) + (3 * k + 5) * (FIRST + MAX_DIMS) + rows * columns
 
 
@@ -97,7 +97,7 @@ def new_state(k, words):
     return EliminationState(
         variables.reshape((N_ROWS_OF_V, k + 1)),
         rest[:n_factors].reshape((3 * k + 5, FIRST + MAX_DIMS)),
-        rest[n_factors:].reshape(_walk_shape(k)),
+        rest[n_factors:].reshape(_walk_shape()),
     )
 
 
@@ -134,10 +134,11 @@ def insert(V, F, dims, n, v):
 
 @kernel()
 def count_cells(V, F, dims, n):
-    """The number of cells of some dimensions."""
+    """The number of cells of some dimensions, at most ``MOST_CELLS``."""
     cells = np.int64(1)
     for d in range(n):
-        cells *= V[HIGH, F[dims, FIRST + d]] - V[LOW, F[dims, FIRST + d]] + 1
+        extent = V[HIGH, F[dims, FIRST + d]] - V[LOW, F[dims, FIRST + d]] + 1
+        cells = min(cells * extent, MOST_CELLS)
     return cells
 
 

@@ -16,6 +16,8 @@ from fspn.schema.cells import Cells
 from fspn.schema.domain import Domain
 from fspn.schema.variable import KINDS, Variable
 
+MAX_LEVELS = 256
+
 
 def domain_faults(domain: Domain) -> Iterator[str]:
     """The faults of the variables themselves."""
@@ -58,6 +60,8 @@ def table_faults(node: TableSplit, domain: Domain) -> Iterator[str]:
         yield "a table without conditioning variables; a uni-leaf says the same"
     elif len(node.cpt.base) != size:
         yield f"rows of {len(node.cpt.base)} codes for a variable of {size}"
+    elif len(node.cpt.levels) > MAX_LEVELS:
+        yield f"a table of {len(node.cpt.levels)} back-off levels; there may be {MAX_LEVELS}"
     elif node.cpt.sizes != sizes:
         yield f"a table for {node.cpt.sizes} parent codes; the parents have {sizes}"
     else:

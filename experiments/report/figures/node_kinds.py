@@ -66,8 +66,7 @@ def figure_node_kinds(found: pd.DataFrame, folder: Path) -> Picture:
         f"The default learner with one ingredient switched off, 20,000 rows, {draws} of each "
         "dataset; bars are 95% intervals by a paired bootstrap over draws and queries. Round and "
         "blue: it pays (Holm's correction); a grey square: no difference could be shown; a grey "
-        "tick: it was not used; a red cross: the learner would do better without it. Splits are "
-        "decision trees inside tables and sum nodes over the regions of a column."
+        "tick: it was not used; a red cross: the learner would do better without it."
     )
     return Picture(NAME, TITLE, caption, svg)
 

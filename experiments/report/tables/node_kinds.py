@@ -25,7 +25,7 @@ VARIANTS = {
     "one parent only": ("max_parents", 1),
     "no laws of integers": ("offsets", False),
     "no graded laws": ("graded", False),
-    "no splits (trees, regions)": ("trees", False),
+    "no decision trees": ("trees", False),
 }
 COLUMNS = (
     *("dataset", "variant", "draws", "kl_default", "kl", "ratio", "low", "high", "p", "nats"),
@@ -105,8 +105,7 @@ def node_kinds_table(found: pd.DataFrame) -> Table:
         "The default learner (with laws) with one ingredient switched off, 20,000 rows. Ratio: "
         "mean KL without it over mean KL with it, so above 1 it pays. Interval: 95%, paired, over "
         "draws and queries; verdict after Holm's correction over this table; not used: the learner "
-        "chose none, the model is the same. Splits: decision trees inside tables and sum nodes "
-        "over the regions of a column. Nats: test log-likelihood per row that is lost.",
+        "chose none, the model is the same. Nats: test log-likelihood per row that is lost.",
         ("dataset", "switched off", "draws", "KL with", "KL without", "ratio", "95%", "nats",
          "verdict"),
         tuple(_cells(row) for row in found.to_dict("records")),

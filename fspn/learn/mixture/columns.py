@@ -51,7 +51,9 @@ class Regions:
         return np.asarray(self.of_code[data.values(self.variable)])
 
 
-def promising_regions(data: Slice, scope: Sequence[int], most: int) -> list[Regions]:
+def promising_regions(
+    data: Slice, scope: Sequence[int], most: int, room: float = np.inf
+) -> list[Regions]:
     """The columns by whose regions trees gain most, best first; only those that gain.
 
     Trees on coarse codes are fitted in milliseconds, and what they gain tells columns apart.
@@ -60,6 +62,7 @@ def promising_regions(data: Slice, scope: Sequence[int], most: int) -> list[Regi
         data: The rows.
         scope: The variables.
         most: At most so many columns.
+        room: At most so many regions.
     """
     n_pairs = max(1, len(scope) * (len(scope) - 1) // 2)
     n_rows = min(data.n_rows, max(1000, PAIR_BUDGET // n_pairs))
@@ -73,7 +76,7 @@ def promising_regions(data: Slice, scope: Sequence[int], most: int) -> list[Regi
         described, codes = data.domain[variable], data.values(variable)
         counts = code_counts(codes, described.size)
         of_code = regions_of(counts, described.kind != "unordered")
-        if of_code.max() > 0:
+        if 0 < of_code.max() < room:
             classes = of_code[codes[~is_held_out]]
             found.append(Regions(variable, of_code, _score(seen, unseen, classes) - one))
     found.sort(key=lambda regions: -regions.gain)

@@ -65,7 +65,30 @@ def learn_mixture(
         report: Called with the number of (row, variable) cells that are done, each one twice.
         gains: Filled with what tables and sum nodes gained.
     """
-    gains = Gains() if gains is None else gains
+    own_gains = Gains()
+    root = _learned(data, scope, settings, branches, rng, report, own_gains)
+    if gains is not None:
+        _add(gains, own_gains)
+    return root
+
+
+def _add(gains: Gains, found: Gains) -> None:
+    """Add the gains of one part of the rows to those of others."""
+    for variable, tables in found.tables.items():
+        gains.tables.setdefault(variable, []).extend(tables)
+    for scope, nats in found.sums.items():
+        gains.sums[scope] = gains.sums.get(scope, 0.0) + nats
+
+
+def _learned(
+    data: Slice,
+    scope: Sequence[int],
+    settings: MixtureSettings,
+    branches: Settings,
+    rng: np.random.Generator,
+    report: Callable[[int], None],
+    gains: Gains,
+) -> Node:
     one = Learner(branches, rng, report, gains).learn(data, scope)
     try:
         by_parts = _mixed_parts(data, settings, one, branches, rng, gains)
@@ -77,10 +100,13 @@ def learn_mixture(
             return _on_all_rows(data, scope, found, branches, rng, one, gains)
         if branches.trees and settings.n_components is None:
             (own,) = deepcopy(rng).spawn(1)  # Where none pays, all is as if none had been tried.
-            limits = branches.network(branches.max_cost)
+            # Graded laws take half of the time of a search: they are tried where they gained.
+            gained = gains.per_row(data.n_rows).get("graded", 0.0)
+            inner = replace(branches, graded=branches.graded and gained > LEAST_GRADED)
+            limits = inner.network(branches.max_cost)
             regions = best_regions(data, scope, limits, one, own)
             if regions is not None:
-                return _by_regions(data, scope, regions, branches, own, one, gains)
+                return _by_regions(data, scope, regions, inner, own, one, gains)
         return one
     except KeyboardInterrupt:
         warnings.warn(
@@ -192,14 +218,10 @@ def _by_regions(
     one: Node,
     gains: Gains,
 ) -> Node:
-    """One network per region of a column; they share the bounds on what a query costs.
-
-    Graded laws take half of the time of a search: they are tried where the one network has some.
-    """
+    """One network per region of a column; they share the bounds on what a query costs."""
     k, classes = len(regions), regions.classes(data)
     cells = max(1, branches.max_cells // k)
-    graded = branches.graded and gains.per_row(data.n_rows).get("graded", 0.0) > LEAST_GRADED
-    narrow = replace(branches, max_cells=cells, max_cost=branches.max_cost / k, graded=graded)
+    narrow = replace(branches, max_cells=cells, max_cost=branches.max_cost / k)
     learner = Learner(narrow, rng, lambda _: None, Gains())
     parts = [data.take(classes == region) for region in range(k)]
     nodes = [learner.learn(part, scope) for part in parts]

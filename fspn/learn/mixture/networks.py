@@ -18,6 +18,7 @@ from scipy.special import logsumexp
 from fspn.learn.leaves import NetworkSettings, coded_table, network_node
 from fspn.learn.mixture.columns import Regions
 from fspn.learn.mixture.trees import compact, draw_classes, normalised
+from fspn.learn.network.cell_counts import CodedTable
 from fspn.learn.network.order_search import QUICK, Effort, Network, learn_network, topological_order
 from fspn.learn.network.score import LocalScores
 from fspn.learn.slices import Slice
@@ -88,7 +89,7 @@ class NetworkSearch:
     def component(self, rows: np.ndarray) -> Component:
         """The network of some rows."""
         m = len(self.scope)
-        table = coded_table(self.data.take(rows), self.scope, self.limits.offsets)
+        table = self._coded(self.data.take(rows))
         scores = LocalScores(table, price=1.0 + np.log(m))
         network = learn_network(
             scores,
@@ -103,13 +104,17 @@ class NetworkSearch:
         total = sum(scores.score(v, own) for v, own in enumerate(network.parents))
         return Component(node, rows, float(total))
 
+    def _coded(self, data: Slice) -> CodedTable:
+        kinds = self.limits.offsets, self.limits.graded, self.limits.trees
+        return coded_table(data, self.scope, *kinds)
+
     def refitted(self, root: Node) -> NetworkMixture:
         """The structure of a network with its tables refitted on the rows of the search."""
         place = {v: i for i, v in enumerate(self.scope)}
         tables = [part for part in walk(root) if isinstance(part, TableSplit)]
         given = {place[part.variable]: tuple(place[v] for v in part.given) for part in tables}
         parents = tuple(given.get(i, ()) for i in range(len(self.scope)))
-        table = coded_table(self.data, self.scope, self.limits.offsets)
+        table = self._coded(self.data)
         network = Network(parents, tuple(topological_order(parents)))
         node = network_node(
             LocalScores(table), network, self.scope, len(self.scope), self.limits.alpha
@@ -118,11 +123,11 @@ class NetworkSearch:
 
     def from_regions(self, regions: Regions) -> NetworkMixture:
         """One network per region of a column; they share the bounds on what a query costs."""
-        whole, k = self.limits, len(regions)
+        whole, sharing, k = self.limits, self.n_sharing, len(regions)
         self.limits = replace(whole, max_cells=max(1, whole.max_cells // k))
         self.n_sharing = k
         found = self.from_classes(regions.classes(self.data))
-        self.limits = whole
+        self.limits, self.n_sharing = whole, sharing
         return found
 
     def from_classes(self, classes: np.ndarray) -> NetworkMixture:

@@ -63,10 +63,13 @@ def best_regions(
         return None
     sample, held_out = split_rows(data, SAMPLE_ROWS, rng)
     room = limits.max_cost / sum(data.domain[v].size for v in scope)
-    tried = [r for r in promising_regions(sample, scope, COLUMNS_TRIED) if len(r) <= room]
+    tried = promising_regions(sample, scope, COLUMNS_TRIED, room)
     if not tried:
         return None
-    quick = NetworkSearch(sample, scope, replace(limits, max_parents=2), rng)
+    counts = replace(
+        limits, max_parents=min(2, limits.max_parents), graded=False, trees=False, offsets=False
+    )
+    quick = NetworkSearch(sample, scope, counts, rng)
     judge = Judge(quick.refitted(one), held_out, scope)
     gains = [judge(quick.from_regions(regions)).gain for regions in tried]
     if max(gains) < LEAST_HOPE:

@@ -52,7 +52,7 @@ def test_a_variant_stands_beside_the_default_on_the_same_draws(found: pd.DataFra
     assert lines.loc["no sum nodes", "nats"] == pytest.approx(0.5)
     assert lines["verdict"].to_dict() == {
         "no sum nodes": "costs",
-        "no splits (trees, regions)": "no difference",
+        "no decision trees": "no difference",
     }
     assert set(lines["draws"]) == {2}
 

@@ -1,4 +1,4 @@
-"""Tables of many parents, a level of counts for each: the engine follows the key of every level."""
+"""Tables of many levels, and products of too many cells: what the scratch space holds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import pytest
 
 from fspn import FSPN
 from fspn.engine.kernels import MAX_PLACES
+from fspn.engine.limits import TooWide
 from fspn.model.cpt.backoff import BackoffTable, CountLevel
 from fspn.model.leaves.categorical import Categorical
-from fspn.model.nodes import Factorize, Product, TableSplit, UniLeaf
+from fspn.model.nodes import Factorize, Node, Product, TableSplit, UniLeaf
 from fspn.schema.domain import Domain
 from fspn.schema.variable import Variable
+from fspn.validate import ModelError
+from fspn.validate.domain import MAX_LEVELS
 
 
 def coins(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -51,3 +54,41 @@ def test_joint_tables_agree_with_enumeration(n_parents: int) -> None:
         found = model.conditional_table([names[parent], names[-1]])
         np.testing.assert_allclose(found, expected, atol=1e-12)
     assert model.describe().nodes["factorize"] == 1
+
+
+def two_columns(n_levels: int) -> FSPN:
+    """A column and its parent, with so many levels of the same width."""
+    cells = np.arange(4)
+    level = CountLevel.from_cells(cells // 2, cells % 2, np.ones(4, dtype=np.int64), (2,), 0.5)
+    cpt = BackoffTable(np.full(2, 0.5), (level,) * n_levels)
+    root = Factorize(UniLeaf(0, Categorical(np.full(2, 0.5))), TableSplit(1, (0,), cpt))
+    columns = (Variable("x0", "ordered", np.arange(2)), Variable("x1", "ordered", np.arange(2)))
+    return FSPN.from_root(Domain(columns), root)
+
+
+def test_more_levels_than_columns_are_answered_and_too_many_refused(tmp_path) -> None:
+    model = two_columns(MAX_LEVELS)
+    np.testing.assert_allclose(model.conditional_table(["x0", "x1"]), 0.25)
+    model.save(tmp_path / "model.fspn")
+    FSPN.load(tmp_path / "model.fspn")
+    with pytest.raises(ModelError, match="back-off levels"):
+        two_columns(MAX_LEVELS + 1).save(tmp_path / "model.fspn")
+
+
+def test_products_beyond_any_number_of_cells_are_refused() -> None:
+    """Their number once wrapped around, to an answer of 0 or the end of the process."""
+    size, core, leaves = 32, 16, 150
+    rng = np.random.default_rng(0)
+    even = Categorical(np.full(size, 1 / size))
+    root: Node = Product(tuple(UniLeaf(v, even) for v in range(core)))
+    for leaf in range(core, core + leaves):
+        keys = np.sort(rng.choice(size**3, 50, replace=False))
+        codes = rng.integers(0, 2, 50)
+        level = CountLevel.from_cells(keys, codes, np.ones(50, dtype=np.int64), (size,) * 3, 1.0)
+        given = tuple(rng.choice(core, 3, replace=False).tolist())
+        root = Factorize(root, TableSplit(leaf, given, BackoffTable(np.full(2, 0.5), (level,))))
+    sizes = [size] * core + [2] * leaves
+    domain = Domain(tuple(Variable(f"x{v}", "ordered", np.arange(n)) for v, n in enumerate(sizes)))
+    model = FSPN.from_root(domain, root)
+    with pytest.raises(TooWide):
+        model.probability({f"x{v}": 1 for v in range(core, core + leaves)})
