@@ -32,8 +32,7 @@ BYSTANDERS = frozenset(
 # that is converted to an FSPN is asked by the estimator and never learned by it, and the paper's
 # recipe never enters the default learner but to ask whether it is meant, nor the search for
 # networks unless they are its multi-leaves. Nor does a tree SPN, whose thresholds rule both out.
-# Tables of more than two values never enter the learner of two, and tables of two never enter that
-# of sum nodes over more.
+# Tables of two values never enter the learner of sum nodes over more.
 # tests/contract/test_code_version.py watches the calls.
 LEARNED_BY_FSPN = (
     "baselines.ours",
@@ -41,16 +40,14 @@ LEARNED_BY_FSPN = (
     "experiments",
 )
 RECIPE, TREE_SPN = "FSPNPaper", "SPNTree"
-MANY_VALUED = frozenset({"sparse", "smooth", "hidden", "dense", "context"})
-"""Families of datasets with columns of more than two values; who asks looks whether it is so."""
 TWO_VALUED = "debd"
 """The family of datasets whose columns all have two values."""
 Imports = frozenset[tuple[str, str]]
 ENTRIES = ("fspn.learn.fit", "fspn.learn.settings")
 NOT_CONVERTED: Imports = frozenset({("fspn.estimator", "fspn.learn")})
-NOT_BINARY: Imports = frozenset((entry, "fspn.learn.binary") for entry in ENTRIES)
+NOT_POOLED: Imports = frozenset((entry, "fspn.learn.pools") for entry in ENTRIES)
 NOT_MIXED: Imports = frozenset((entry, "fspn.learn.mixture") for entry in ENTRIES)
-NOT_BY_SCORE = NOT_BINARY | NOT_MIXED
+NOT_BY_SCORE = NOT_POOLED | NOT_MIXED
 NO_NETWORKS: Imports = frozenset(
     {("fspn.learn.leaves", "fspn.learn.network"), ("fspn.learn.gains", "fspn.learn.network")}
 )
@@ -60,13 +57,13 @@ NOT_THE_RECIPE = NOT_BY_SCORE | {
 }
 NETWORK_LEAVES = "tree"
 """The multi-leaves of the recipe that are networks."""
-OF_BINARY: Mapping[str, frozenset[str]] = {
-    "fspn.learn.fit": frozenset({"_network"}),
+OF_POOLS: Mapping[str, frozenset[str]] = {
+    "fspn.learn.fit": frozenset({"_network", "_two_valued", "_few_valued"}),
     "fspn.learn.settings": frozenset(
-        {"resolve_binary", "BINARY_MAX_PARENTS", "BINARY_MAX_CELLS", "STRENGTHS"}
+        {"resolve_pools", "POOL_MAX_PARENTS", "POOL_MAX_CELLS", "STRENGTHS"}
     ),
 }
-"""Definitions that serve the learner of two values alone, in modules that serve others too."""
+"""Definitions that serve the search in pools alone, in modules that serve others too."""
 GUARDS: Mapping[str, frozenset[str]] = {
     "fspn.engine.kernels": frozenset(
         {"MAX_LEVELS", "MOST_CELLS", "_walk_shape", "state_words", "new_state", "count_cells"}
@@ -99,10 +96,10 @@ def code_version(target: str, family: str = "", multi_leaf: str = "") -> str:
     """
     roots = frozenset({target.rpartition(".")[0], *MEASURES})
     unused = unused_imports(target, family, multi_leaf)
-    of_binary = OF_BINARY if unused >= NOT_BINARY else {}
+    of_pools = OF_POOLS if unused >= NOT_POOLED else {}
     left_out = {
-        name: GUARDS.get(name, frozenset()) | of_binary.get(name, frozenset())
-        for name in {*GUARDS, *of_binary}
+        name: GUARDS.get(name, frozenset()) | of_pools.get(name, frozenset())
+        for name in {*GUARDS, *of_pools}
     }
     digests = (
         f"{name}:{_source_digest(name, left_out.get(name, frozenset()))};"
@@ -126,9 +123,7 @@ def unused_imports(target: str, family: str = "", multi_leaf: str = "") -> Impor
         return NOT_THE_RECIPE if multi_leaf == NETWORK_LEAVES else NOT_THE_RECIPE | NO_NETWORKS
     if name == TREE_SPN:
         return NOT_BY_SCORE | NO_NETWORKS
-    if family == TWO_VALUED:
-        return NOT_MIXED
-    return NOT_BINARY if family in MANY_VALUED else frozenset()
+    return NOT_MIXED if family == TWO_VALUED else frozenset()
 
 
 def data_digest(dataset: Dataset) -> str:

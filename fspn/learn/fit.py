@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,22 +11,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fspn.learn.binary.fit import is_binary, learn_binary
 from fspn.learn.coding import MAX_VALUES, code_domain
 from fspn.learn.gains import Gains
 from fspn.learn.keep_marginals import PRIOR, TOLERANCE, keep_marginals
 from fspn.learn.missing_patterns import split_by_missing
-from fspn.learn.mixture.fit import learn_mixture
+from fspn.learn.mixture.fit import MixtureSettings, learn_mixture
 from fspn.learn.paper import Learner, Settings
 from fspn.learn.parameters import Parameters
+from fspn.learn.pools.fit import PoolSettings, is_binary, learn_binary
+from fspn.learn.pools.trial import has_few_values, try_pools
 from fspn.learn.progress import progress
-from fspn.learn.settings import resolve, resolve_binary, resolve_mixture, seed_of, share_cost
+from fspn.learn.settings import resolve, resolve_mixture, resolve_pools, seed_of, share_cost
 from fspn.learn.slices import Slice
 from fspn.model.nodes import Node, Sum
 from fspn.schema.cells import OUTSIDE
 from fspn.schema.domain import Domain
 from fspn.schema.infer import infer_domain
 from fspn.schema.variable import Variable
+
+Learn = Callable[[Slice, np.random.Generator, Callable[[int], None], Gains], Node]
 
 
 def learn_model(
@@ -47,29 +51,74 @@ def learn_model(
     all_cells = params.own.bins
     domain = code_domain(domain, table, params.max_bins, all_cells)
     data = Slice.of_table(domain, table)
-    binary = resolve_binary(params) if is_binary(data) else None
+    pools = resolve_pools(params)
     mixture = resolve_mixture(params, settings)
-    rng = np.random.default_rng(seed)
     cells = len(table) * len(domain)
-    parts = split_by_missing(data) if all_cells and binary is None else [data]
-    settings, mixture = share_cost(settings, mixture, domain, len(parts))
+    learn = partial(_by_parts, settings, mixture, all_cells)
     with progress(cells if mixture is None else 2 * cells, params.verbose) as report:
-        if binary is not None:
-            narrow = replace(settings, max_cells=min(settings.max_cells, 2**binary.limits.width))
-            ordered = partial(_network, narrow, seed)
-            return domain, learn_binary(data, binary, rng, report, gains, ordered)
-        scope = range(len(domain))
-        roots = [
-            Learner(settings, rng, report, gains).learn(part, scope)
-            if mixture is None
-            else learn_mixture(part, scope, mixture, settings, rng, report, gains)
-            for part in parts
-        ]
-    weights = np.array([part.n_rows for part in parts]) / data.n_rows
-    root = roots[0] if len(roots) == 1 else Sum(weights, tuple(roots))
+        if pools is not None and is_binary(data):
+            return domain, _two_valued(data, pools, settings, seed, report, gains)
+        root = learn(data, np.random.default_rng(seed), report, gains)
+        if pools is not None and has_few_values(data):
+            root = _few_valued(data, root, learn, pools, seed, gains)
     if all_cells and any(_may_shift(v, data.n_rows) for v in domain):
         root = keep_marginals(root, data)
     return domain, root
+
+
+def _by_parts(
+    settings: Settings,
+    mixture: MixtureSettings | None,
+    all_cells: bool,
+    data: Slice,
+    rng: np.random.Generator,
+    report: Callable[[int], None],
+    gains: Gains,
+) -> Node:
+    """A model of every pattern of missing values."""
+    scope, parts = range(len(data.domain)), split_by_missing(data) if all_cells else [data]
+    settings, mixture = share_cost(settings, mixture, data.domain, len(parts))
+    roots = [
+        Learner(settings, rng, report, gains).learn(part, scope)
+        if mixture is None
+        else learn_mixture(part, scope, mixture, settings, rng, report, gains)
+        for part in parts
+    ]
+    weights = np.array([part.n_rows for part in parts]) / data.n_rows
+    return roots[0] if len(roots) == 1 else Sum(weights, tuple(roots))
+
+
+def _two_valued(
+    data: Slice,
+    pools: PoolSettings,
+    settings: Settings,
+    seed: int,
+    report: Callable[[int], None],
+    gains: Gains,
+) -> Node:
+    """Networks of pools, or one over orders where held-out rows prefer it."""
+    narrow = replace(settings, max_cells=min(settings.max_cells, pools.limits.max_cells))
+    rng, ordered = np.random.default_rng(seed), partial(_network, narrow, seed)
+    return learn_binary(data, pools, rng, report, gains, ordered)
+
+
+def _few_valued(
+    data: Slice, root: Node, learn: Learn, pools: PoolSettings, seed: int, gains: Gains
+) -> Node:
+    """What was learned, or networks of pools where held-out rows prefer them."""
+
+    def again(part: Slice) -> Node:
+        return learn(part, np.random.default_rng(seed), lambda _: None, Gains())
+
+    rng = np.random.default_rng([seed, 1])
+    try:
+        return try_pools(data, root, again, pools, rng, gains)
+    except KeyboardInterrupt:
+        warnings.warn(
+            "interrupted while looking for more components: the model is the one found so far",
+            stacklevel=2,
+        )
+        return root
 
 
 def _network(settings: Settings, seed: int, data: Slice, gains: Gains, max_parents: int) -> Node:

@@ -10,22 +10,21 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from fspn.learn.binary.evidence import STRENGTHS
-from fspn.learn.binary.fit import BinarySettings
-from fspn.learn.binary.structure import Limits
 from fspn.learn.dependence.rdc import ORACLES, RDC, Oracle
 from fspn.learn.leaves import LeafSettings, NetworkSettings
 from fspn.learn.mixture.fit import MixtureSettings
 from fspn.learn.paper import Settings
 from fspn.learn.parameters import Parameters
 from fspn.learn.partition import CLUSTERS, SPLITS
+from fspn.learn.pools.family import STRENGTHS, Limits
+from fspn.learn.pools.fit import PoolSettings
 from fspn.learn.presets import FitReals
 from fspn.model.leaves.continuous import fit_continuous, fit_family
 from fspn.model.leaves.registry import learned_from_reals
 from fspn.schema.domain import Domain
 
 MAX_PARENTS, MAX_CELLS = 4, 300_000
-BINARY_MAX_PARENTS, BINARY_MAX_CELLS = 16, 2**16
+POOL_MAX_PARENTS, POOL_MAX_CELLS = 16, 2**16
 
 
 def seed_of(random_state: Any) -> int:
@@ -63,19 +62,19 @@ def resolve(params: Parameters, n_rows: int, seed: int) -> Settings:
     )
 
 
-def resolve_binary(params: Parameters) -> BinarySettings | None:
-    """Settings of the learner of two-valued columns; None where the parameters exclude it.
+def resolve_pools(params: Parameters) -> PoolSettings | None:
+    """Settings of sums over networks of pools; None where the parameters exclude them.
 
-    It has no thresholds, no oracle and no split nodes, so it stands in for the default recipe only.
+    They have no thresholds, no oracle and no split nodes, so they are of the default recipe only.
     """
     if not params.by_score:
         return None
     limits = Limits(
-        max_parents=_whole_or(params.max_parents, BINARY_MAX_PARENTS),
-        width=max(2, _max_cells(params, BINARY_MAX_CELLS).bit_length() - 1),
+        max_parents=_whole_or(params.max_parents, POOL_MAX_PARENTS),
+        max_cells=max(4, 2 ** (_max_cells(params, POOL_MAX_CELLS).bit_length() - 1)),
         strengths=STRENGTHS if params.alpha is None else (float(params.alpha),),
     )
-    return BinarySettings(params.n_components, limits, _max_cost(params))
+    return PoolSettings(params.n_components, limits, _max_cost(params))
 
 
 def resolve_mixture(params: Parameters, settings: Settings) -> MixtureSettings | None:

@@ -20,7 +20,6 @@ from tests.contract.cases import DOMAINS, Case, fitted
 PACKAGES = tuple(f"{package}." for package in fp.PACKAGES)
 # Asked by every fit, the recipe's too, which goes on the same way whatever the answer is.
 ONLY_ASKED = {
-    "fspn.learn.binary.fit": {"is_binary", "<genexpr>"},
     "fspn.learn.mixture.fit": {"__init__"},  # settings, made for every table
 }
 RECIPES: list[dict[str, Any]] = [
@@ -58,9 +57,9 @@ class Calls:
         unused = fp.unused_imports(target, family, multi_leaf)
         covered = fp._closure(roots, unused) | fp.BYSTANDERS
         own = {"baselines.registry"}
-        if unused >= fp.NOT_BINARY:
-            for module, names in fp.OF_BINARY.items():
-                assert not self.seen[module] & names - {"resolve_binary"}, "asked, answers None"
+        if unused >= fp.NOT_POOLED:
+            for module, names in fp.OF_POOLS.items():
+                assert not self.seen[module] & names - {"resolve_pools"}, "asked, answers None"
         return {
             module: names - ONLY_ASKED.get(module, set())
             for module, names in self.seen.items()
@@ -75,9 +74,7 @@ def test_what_runs_is_covered(case: Case) -> None:
         model.score_samples(states)
         if model.engine != "pomegranate":
             model.conditional([{"a": 0}], [{"b": 0}])
-    assert not calls.outside(
-        case.settings["_target_"], "sparse"
-    )  # c and d have more than two values
+    assert not calls.outside(case.settings["_target_"], "sparse")
 
 
 @pytest.mark.parametrize("model", [Histograms, BNDagOnCells, MSPNOnCells])
@@ -121,13 +118,16 @@ def test_what_a_tree_spn_runs_on_two_values_is_covered() -> None:
     assert not calls.outside("baselines.ours.spn_tree.SPNTree")
 
 
-def test_the_learner_of_two_values_counts_where_there_are_two_values() -> None:
+def test_sum_nodes_over_more_values_do_not_count_where_there_are_two() -> None:
     target = "baselines.ours.fspn_model.FSPNModel"
     assert fp.code_version(target, "debd") != fp.code_version(target, "sparse")
     with Calls() as calls:
         FSPN().fit(noisy_copies(2))
-    assert "fspn.learn.binary.mixture" in calls.outside(target, "sparse")
-    assert not calls.outside(target, "debd"), "sum nodes over more values are not entered"
+    assert not calls.outside(target, "debd")
+    with Calls() as calls:
+        FSPN().fit(noisy_copies(4))
+    assert "fspn.learn.mixture.fit" in calls.outside(target, "debd")
+    assert not calls.outside(target, "dense")
 
 
 def test_the_learner_does_not_count_for_models_that_it_does_not_learn() -> None:

@@ -1,4 +1,4 @@
-"""Learning on a whole table of two-valued columns.
+"""Networks of narrow pools for a whole table, and the choice of two-valued tables.
 
 Held-out rows choose the number of networks under the sum node. Where the table is not too large,
 they compete with the one network that a search over orders finds, as on any other table.
@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fspn.learn.binary.build import mixture_node
-from fspn.learn.binary.mixture import learn_mixture
-from fspn.learn.binary.rows import BinaryRows
-from fspn.learn.binary.structure import Limits
 from fspn.learn.gains import Gains
+from fspn.learn.pools.binary_rows import BinaryRows
+from fspn.learn.pools.build import mixture_node
+from fspn.learn.pools.family import Limits
+from fspn.learn.pools.mixture import learn_mixture
+from fspn.learn.pools.rows import Rows
 from fspn.learn.slices import Slice
 from fspn.model.leaves.categorical import Categorical
 from fspn.model.nodes import Node, Product, UniLeaf
@@ -32,11 +33,13 @@ ORDERED_PARENTS = 8
 QUICK_COLUMNS, PROBE_ROWS, PROBE_PARENTS, CLOSE = 20, 20_000, 2, 1.0
 """With more columns it takes long, so a quick one must come within so many nats of the others."""
 LearnNetwork = Callable[[Slice, Gains, int], Node]
+Code = Callable[[np.ndarray], Rows]
+"""The distinct rows of some cells."""
 
 
 @dataclass(frozen=True)
-class BinarySettings:
-    """The settings of the learner of two-valued columns.
+class PoolSettings:
+    """The settings of sums over networks of narrow pools.
 
     Arguments:
         n_components: The number of networks under the sum node; None = chosen on held-out rows.
@@ -49,11 +52,11 @@ class BinarySettings:
     max_cost: float = np.inf
 
     def limits_of(self, n_components: int, n_columns: int) -> Limits:
-        """The limits of each of some networks: a clique of w columns costs 2^w cells a column."""
+        """The limits of each of some networks: a clique of c cells costs as many a column."""
         if self.max_cost == np.inf:
             return self.limits
-        width = int(np.log2(max(self.max_cost / (n_components * n_columns), 2.0)))
-        return replace(self.limits, width=min(self.limits.width, width))
+        cells = 2 ** int(np.log2(max(self.max_cost / (n_components * n_columns), 2.0)))
+        return replace(self.limits, max_cells=min(self.limits.max_cells, cells))
 
 
 def is_binary(data: Slice) -> bool:
@@ -66,7 +69,7 @@ def is_binary(data: Slice) -> bool:
 
 def learn_binary(
     data: Slice,
-    settings: BinarySettings,
+    settings: PoolSettings,
     rng: np.random.Generator,
     report: Callable[[int], None] = lambda _: None,
     gains: Gains | None = None,
@@ -84,14 +87,15 @@ def learn_binary(
             parents a variable; None = no such rival.
     """
     gains = Gains() if gains is None else gains
-    scope = [v for v, described in enumerate(data.domain.variables) if described.size == 2]
-    cells = np.column_stack([data.values(v).astype(np.uint8) for v in scope])
-    choice = _choose(cells, settings, rng)
+    scope = open_columns(data)
+    cells = cells_of(data, scope)
+    choice = choose(cells, BinaryRows.distinct, settings, rng)
     most = min(settings.limits.max_parents, ORDERED_PARENTS)
     if ordered is not None and choice.yields_to(ordered, data, cells, most):
         root = ordered(data, gains, most)
     else:
-        root = _mixture(data, scope, cells, choice.n_components, settings, rng)
+        rows = BinaryRows.distinct(cells)
+        root = mixture_of(data, scope, rows, choice.n_components, settings, rng)
         if choice.n_components > 1 and choice.gained is not None:
             gains.sums[frozenset(scope)] = choice.gained * data.n_rows
     gains.add_together(root, data)
@@ -99,21 +103,31 @@ def learn_binary(
     return root
 
 
-def _mixture(
+def open_columns(data: Slice) -> list[int]:
+    """The columns that have more than one value."""
+    return [v for v, described in enumerate(data.domain.variables) if described.size > 1]
+
+
+def cells_of(data: Slice, scope: list[int]) -> np.ndarray:
+    """The codes of some columns, of at most 256 values each."""
+    return np.column_stack([data.values(v).astype(np.uint8) for v in scope])
+
+
+def mixture_of(
     data: Slice,
     scope: list[int],
-    cells: np.ndarray,
+    rows: Rows,
     n_components: int,
-    settings: BinarySettings,
+    settings: PoolSettings,
     rng: np.random.Generator,
 ) -> Node:
-    """A sum node over networks of narrow cliques, beside the leaves of constant columns."""
+    """A sum node over networks of narrow pools, beside the leaves of constant columns."""
     constants = [v for v, described in enumerate(data.domain.variables) if described.size == 1]
     limits = settings.limits_of(n_components, len(scope))
-    rows, sizes = BinaryRows.distinct(cells), [v.size for v in data.domain.variables]
+    sizes = [v.size for v in data.domain.variables]
     node = mixture_node(learn_mixture(rows, n_components, limits, rng), scope)
-    while limits.width > 1 and query_cost(node, sizes) > settings.max_cost - len(constants):
-        limits = replace(limits, width=limits.width - 1)
+    while limits.max_cells > 2 and query_cost(node, sizes) > settings.max_cost - len(constants):
+        limits = replace(limits, max_cells=limits.max_cells // 2)
         node = mixture_node(learn_mixture(rows, n_components, limits, rng), scope)
     if not constants:
         return node
@@ -121,7 +135,7 @@ def _mixture(
 
 
 @dataclass(frozen=True)
-class _Choice:
+class Choice:
     """A number of networks, and what it was chosen by.
 
     Arguments:
@@ -152,14 +166,16 @@ class _Choice:
         return bool(rival.mean() > self.scores.mean())
 
 
-def _choose(cells: np.ndarray, settings: BinarySettings, rng: np.random.Generator) -> _Choice:
+def choose(
+    cells: np.ndarray, code: Code, settings: PoolSettings, rng: np.random.Generator
+) -> Choice:
     """The number of networks: increased while the held-out likelihood grows."""
     if (settings.n_components or 1) > 1:
-        return _Choice(settings.n_components or 1, np.zeros(len(cells), dtype=bool))
+        return Choice(settings.n_components or 1, np.zeros(len(cells), dtype=bool))
     held_out = rng.random(len(cells)) < HELD_OUT
     if held_out.sum() < ROWS_PER_COMPONENT:
-        return _Choice(1, held_out)
-    rows = BinaryRows.distinct(cells[~held_out])
+        return Choice(1, held_out)
+    rows = code(cells[~held_out])
     tried: dict[int, np.ndarray] = {}
     for n_components in COMPONENTS if settings.n_components is None else (1,):
         if len(cells) < ROWS_PER_COMPONENT * n_components:
@@ -172,9 +188,9 @@ def _choose(cells: np.ndarray, settings: BinarySettings, rng: np.random.Generato
         if tried[n_components].mean() < max(scores.mean() for scores in tried.values()):
             break
     if not tried:
-        return _Choice(1, held_out)
+        return Choice(1, held_out)
     best = max(tried, key=lambda k: float(tried[k].mean()))
-    return _Choice(best, held_out, tried[best], float(tried[best].mean() - tried[1].mean()))
+    return Choice(best, held_out, tried[best], float(tried[best].mean() - tried[1].mean()))
 
 
 def _scores(root: Node, data: Slice) -> np.ndarray:

@@ -36,11 +36,11 @@ from numba import njit
 from scipy.special import logsumexp
 
 from fspn.jit import patient
-from fspn.learn.binary.rows import CERTAIN, BinaryRows
-from fspn.learn.binary.structure import POOLS, BinaryNetwork, Limits, learn_structure
+from fspn.learn.pools.family import POOLS, Limits
+from fspn.learn.pools.rows import Rows
+from fspn.learn.pools.structure import PoolNetwork, learn_structure
 
 START_ROUNDS = 20
-START_STRENGTH = 10.0
 MOST_OVERLAP = 3.0
 HALVINGS = 25
 HELD_OUT, FEWEST_HELD_OUT = 0.1, 30.0
@@ -54,24 +54,24 @@ class Mixture:
     """A weighted sum of networks, with the rows that each was learned on."""
 
     weights: np.ndarray
-    networks: tuple[BinaryNetwork, ...]
-    rows: tuple[BinaryRows, ...]
+    networks: tuple[PoolNetwork, ...]
+    rows: tuple[Rows, ...]
 
     def log_likelihood(self, cells: np.ndarray) -> np.ndarray:
-        """One number per row of zeros and ones."""
+        """One number per row of codes."""
         parts = [log_likelihood(network, cells) for network in self.networks]
         return np.asarray(logsumexp(np.stack(parts, axis=1) + np.log(self.weights), axis=1))
 
-    def total(self, rows: BinaryRows) -> float:
+    def total(self, rows: Rows) -> float:
         """The log-likelihood of weighted rows."""
         return float(rows.weights @ self.log_likelihood(rows.cells))
 
 
-Shares = Callable[[np.ndarray, BinaryRows], np.ndarray]
+Shares = Callable[[np.ndarray, Rows], np.ndarray]
 
 
 def learn_mixture(
-    rows: BinaryRows,
+    rows: Rows,
     n_components: int,
     limits: Limits,
     rng: np.random.Generator,
@@ -114,7 +114,7 @@ class _HeldOut:
         limits: The bounds on a network.
     """
 
-    def __init__(self, seen: BinaryRows, unseen: BinaryRows, limits: Limits) -> None:
+    def __init__(self, seen: Rows, unseen: Rows, limits: Limits) -> None:
         self.seen, self.unseen, self.limits = seen, unseen, limits
         self._prices_are_known = False
 
@@ -132,7 +132,7 @@ class _HeldOut:
         self.limits = careless
         return other
 
-    def last(self, first: Mixture, rows: BinaryRows) -> Mixture:
+    def last(self, first: Mixture, rows: Rows) -> Mixture:
         """A further round on all rows, in which components overlap if that is better."""
         seen, limits = self.seen, self.limits
         shares = _overlapping(_joint(first, seen), seen)
@@ -151,7 +151,7 @@ def _together(mixtures: list[Mixture]) -> Mixture:
     )
 
 
-def _networks(shares: np.ndarray, rows: BinaryRows, limits: Limits) -> Mixture:
+def _networks(shares: np.ndarray, rows: Rows, limits: Limits) -> Mixture:
     """The M-step: structure and tables of every component that has a row.
 
     Where pools of one size made a component too wide, the next one begins with smaller ones.
@@ -167,7 +167,7 @@ def _networks(shares: np.ndarray, rows: BinaryRows, limits: Limits) -> Mixture:
     return Mixture(_weights(shares), tuple(networks), tuple(parts))
 
 
-def _reweighted(mixture: Mixture, rows: BinaryRows) -> Mixture:
+def _reweighted(mixture: Mixture, rows: Rows) -> Mixture:
     """The same components with the weights of a step of EM."""
     if len(mixture.networks) == 1:
         return mixture
@@ -180,13 +180,13 @@ def _weights(shares: np.ndarray) -> np.ndarray:
     return np.asarray(sizes / sizes.sum())
 
 
-def _joint(mixture: Mixture, rows: BinaryRows) -> np.ndarray:
+def _joint(mixture: Mixture, rows: Rows) -> np.ndarray:
     """Logarithm of weight times probability, per row and component."""
     parts = [log_likelihood(network, rows.cells) for network in mixture.networks]
     return np.asarray(np.stack(parts, axis=1) + np.log(mixture.weights))
 
 
-def _overlapping(logs: np.ndarray, rows: BinaryRows) -> np.ndarray:
+def _overlapping(logs: np.ndarray, rows: Rows) -> np.ndarray:
     """The shares of each row, 1 for the component that explains it best; see above.
 
     Where components overlap as much by themselves, these are the responsibilities.
@@ -207,50 +207,50 @@ def _overlapping(logs: np.ndarray, rows: BinaryRows) -> np.ndarray:
     return np.asarray(np.exp(low * behind) * weights[:, None])
 
 
-def _normalised(logs: np.ndarray, rows: BinaryRows) -> np.ndarray:
+def _normalised(logs: np.ndarray, rows: Rows) -> np.ndarray:
     """The responsibilities of the components for each row, times its weight."""
     shares = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
     return np.asarray(shares * rows.weights[:, None])
 
 
-def _start(rows: BinaryRows, n_components: int, rng: np.random.Generator) -> np.ndarray:
+def _start(rows: Rows, n_components: int, rng: np.random.Generator) -> np.ndarray:
     """Responsibilities under a mixture of independent columns, from random ones."""
     shares = rng.dirichlet(np.full(n_components, 0.3), size=len(rows.cells)) * rows.weights[:, None]
-    cells = rows.cells.astype(np.float32)
     for _ in range(START_ROUNDS):
-        sizes = shares.sum(axis=0)
-        ones = shares.T.astype(np.float32) @ cells + START_STRENGTH * rows.means
-        ones = np.clip(ones / (sizes[:, None] + START_STRENGTH), CERTAIN, 1 - CERTAIN)
-        slopes = (np.log(ones) - np.log1p(-ones)).T.astype(np.float32)
-        constant = np.log1p(-ones).sum(axis=1) + np.log(sizes + 1.0)
-        shares = _normalised((cells @ slopes).astype(np.float64) + constant, rows)
+        shares = _normalised(rows.independent_logs(shares), rows)
     return shares
 
 
-def log_likelihood(network: BinaryNetwork, cells: np.ndarray) -> np.ndarray:
+def log_likelihood(network: PoolNetwork, cells: np.ndarray) -> np.ndarray:
     """The log-likelihood of every row under one network."""
     families = network.families
     parent_start = np.concatenate([[0], np.cumsum([len(f.parents) for f in families])])
-    table_start = np.concatenate([[0], np.cumsum([len(f.ones) for f in families])])
+    table_start = np.concatenate([[0], np.cumsum([f.table.size for f in families])])
     parents = np.array([p for f in families for p in f.parents], dtype=np.int64)
-    ones = np.concatenate([f.ones for f in families])
+    sizes = np.array([len(f.base) for f in families])
+    logs = np.concatenate([_log(f.table).ravel() for f in families])
     out = np.empty(len(cells))
-    _sum_rows(
-        np.ascontiguousarray(cells), parent_start, parents, table_start,
-        np.log(ones), np.log1p(-ones), out,
-    )  # fmt: skip
+    _sum_rows(np.ascontiguousarray(cells), sizes, parent_start, parents, table_start, logs, out)
     return out
+
+
+def _log(table: np.ndarray) -> np.ndarray:
+    """The logarithm; of two values that of the first one keeps its digits near 1."""
+    logs = np.log(table)
+    if table.shape[1] == 2:
+        logs[:, 0] = np.log1p(-table[:, 1])
+    return np.asarray(logs)
 
 
 @patient
 @njit(cache=True, nogil=True)
 def _sum_rows(
     cells: np.ndarray,
+    sizes: np.ndarray,
     parent_start: np.ndarray,
     parents: np.ndarray,
     table_start: np.ndarray,
-    log_one: np.ndarray,
-    log_zero: np.ndarray,
+    logs: np.ndarray,
     out: np.ndarray,
 ) -> None:
     for row in range(cells.shape[0]):
@@ -258,7 +258,6 @@ def _sum_rows(
         for v in range(cells.shape[1]):
             place = 0
             for j in range(parent_start[v], parent_start[v + 1]):
-                place = 2 * place + cells[row, parents[j]]
-            place += table_start[v]
-            total += log_one[place] if cells[row, v] else log_zero[place]
+                place = place * sizes[parents[j]] + cells[row, parents[j]]
+            total += logs[table_start[v] + place * sizes[v] + cells[row, v]]
         out[row] = total

@@ -2,50 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from math import log
+from typing import Self
 
 import numpy as np
 from numba import njit
 
+from fspn.learn.pools.binary_evidence import choose_parents
+from fspn.learn.pools.family import Family, Limits, Prices
+from fspn.learn.pools.rows import START_STRENGTH, Rows, distinct, stacked
+
 CERTAIN = 1e-6
+NO_ANCHORS = np.empty((0, 2))
 SLACK = 0.01
 """How much ceilings are raised, since counts of pairs are in single precision."""
 
 
-@dataclass(frozen=True)
-class BinaryRows:
-    """Weighted rows.
-
-    Arguments:
-        cells: Zeros and ones (uint8), one row per distinct row of the table.
-        weights: How often each occurs; under a sum node, how much of it belongs to one child.
-    """
-
-    cells: np.ndarray
-    weights: np.ndarray
+class BinaryRows(Rows):
+    """Weighted rows of zeros and ones: counting visits ones, a pair is one entry of a matrix."""
 
     @classmethod
     def distinct(cls, cells: np.ndarray) -> BinaryRows:
         """The distinct rows of a table, in a fixed order, with their counts."""
-        packed = np.ascontiguousarray(np.packbits(cells, axis=1))
-        as_one = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-        _, first, counts = np.unique(as_one, return_index=True, return_counts=True)
-        return cls(np.ascontiguousarray(cells[first]), counts.astype(np.float64))
-
-    @property
-    def n_columns(self) -> int:
-        return self.cells.shape[1]
-
-    @cached_property
-    def total(self) -> float:
-        return float(self.weights.sum())
-
-    @cached_property
-    def columns(self) -> np.ndarray:
-        """The cells column by column."""
-        return np.ascontiguousarray(self.cells.T)
+        return cls(*distinct(cells), np.full(cells.shape[1], 2))
 
     @cached_property
     def ones(self) -> tuple[np.ndarray, np.ndarray]:
@@ -59,20 +40,6 @@ class BinaryRows:
         """The share of ones per column, half a row of each value added."""
         return (self.weights @ self.cells + 0.5) / (self.total + 1.0)
 
-    def weighted(self, weights: np.ndarray, least: float) -> BinaryRows:
-        """The rows that keep at least the fraction ``least`` of their weight, reweighted."""
-        kept = weights > least * self.weights
-        return BinaryRows(np.ascontiguousarray(self.cells[kept]), weights[kept])
-
-    def split(self, share: float, rng: np.random.Generator) -> tuple[BinaryRows, BinaryRows]:
-        """The rows without a random share of them, and that share; weights are whole numbers.
-
-        Equal rows are drawn one by one: if all copies of a row were held out together, the share
-        would hold rows that nobody has seen before, which rows to come need not be.
-        """
-        held_out = rng.binomial(self.weights.astype(np.int64), share).astype(np.float64)
-        return self.weighted(self.weights - held_out, 0.0), self.weighted(held_out, 0.0)
-
     @cached_property
     def pairs(self) -> np.ndarray:
         """The weight of the rows in which two columns are both 1, for all pairs at once."""
@@ -80,32 +47,34 @@ class BinaryRows:
         weighted = floats * self.weights[:, None].astype(np.float32)
         return np.asarray((floats.T @ weighted).astype(np.float64))
 
-    def information(self, table: BinaryRows, strength: float) -> np.ndarray:
-        """The mutual information of all pairs of columns, times the number of rows, in nats.
-
-        Arguments:
-            table: The whole table.
-            strength: How many rows with the distribution of the whole table are added to these.
-        """
+    def information(self, table: Self, strength: float) -> np.ndarray:
+        """From the counts of all pairs, by one matrix product."""
         n = self.total + strength
         pairs = self.pairs + strength / table.total * table.pairs if strength else self.pairs
         return _information(pairs, n)
 
-    def ceilings(self, bases: np.ndarray) -> np.ndarray:
-        r"""What a parent can gain over a probability without parents, at most, child by parent.
+    def bases(self, table: Self, strength: float) -> list[np.ndarray]:
+        """The probabilities of both values, per column."""
+        ones = (np.diag(self.pairs) + strength * table.means) / (self.total + strength)
+        return [np.array([1 - one, one]) for one in np.clip(ones, CERTAIN, 1 - CERTAIN)]
 
-        The evidence of a table is below its largest likelihood, so that a gain is below
+    def independent_logs(self, shares: np.ndarray) -> np.ndarray:
+        """Two matrix products per step."""
+        cells, sizes = self.cells.astype(np.float32), shares.sum(axis=0)
+        ones = shares.T.astype(np.float32) @ cells + START_STRENGTH * self.means
+        ones = np.clip(ones / (sizes[:, None] + START_STRENGTH), CERTAIN, 1 - CERTAIN)
+        slopes = (np.log(ones) - np.log1p(-ones)).T.astype(np.float32)
+        constant = np.log1p(-ones).sum(axis=1) + np.log(sizes + 1.0)
+        return np.asarray((cells @ slopes).astype(np.float64) + constant)
 
-        .. math:: \max_\theta \ln \Pr(x_v \mid x_u, \theta) - \ln \Pr(x_v \mid b_v)
-
-        Arguments:
-            bases: The probability of a one without parents, per column.
-        """
-        found = (1 + SLACK) * _ceilings(self.pairs, self.total, bases) + SLACK
+    def ceilings(self, bases: Sequence[np.ndarray]) -> np.ndarray:
+        """From the counts of all pairs."""
+        ones = np.array([base[1] for base in bases])
+        found = (1 + SLACK) * _ceilings(self.pairs, self.total, ones) + SLACK
         np.fill_diagonal(found, -np.inf)
         return np.asarray(found)
 
-    def without(self, part: BinaryRows, v: int) -> np.ndarray:
+    def without(self, part: Self, v: int) -> np.ndarray:
         r""":math:`\Pr(X_v = 1 \mid X_u = 0)` and :math:`\Pr(X_v = 1 \mid X_u = 1)` for all u.
 
         From the rows of this table without those of a part of it, smoothed by two rows at the mean.
@@ -119,6 +88,31 @@ class BinaryRows:
             np.maximum(rest - ones, 0.0) + 2.0
         )
         return np.clip(np.column_stack([given_zero, given_one]), CERTAIN, 1 - CERTAIN)
+
+    def best_family(
+        self,
+        v: int,
+        base: np.ndarray,
+        table: Self,
+        ceilings: np.ndarray,
+        prices: Prices,
+        options: Sequence[np.ndarray],
+        limits: Limits,
+    ) -> tuple[Family, int]:
+        """The search that counts ones."""
+        anchors = NO_ANCHORS if table is self else table.without(self, v)
+        most = min(limits.max_parents, int(np.log2(limits.max_cells)) - 1)
+        best, _, anchored, parents, (strengths, even), ones = choose_parents(
+            self.columns[v], self.weights, *stacked(options), *self.ones, base[1], anchors,
+            ceilings, np.array(limits.strengths), prices, most,
+        )  # fmt: skip
+        anchor = _both(anchors[parents[0]]) if anchored else None
+        levels = (tuple(strengths.tolist()), tuple(even.tolist()))
+        return Family(tuple(parents.tolist()), *levels, base, anchor, _both(ones)), best
+
+
+def _both(ones: np.ndarray) -> np.ndarray:
+    return np.column_stack([1 - ones, ones])
 
 
 @njit(cache=True, nogil=True)

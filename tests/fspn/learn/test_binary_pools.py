@@ -1,4 +1,4 @@
-"""The learner of two-valued columns, against scipy, scikit-learn and enumeration."""
+"""The search in pools on two-valued columns, against scipy, scikit-learn and enumeration."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from scipy.special import betaln, gammaln
 from sklearn.metrics import mutual_info_score
 
 from fspn import FSPN
-from fspn.learn.binary import fit as binary_fit
-from fspn.learn.binary.build import mixture_node
-from fspn.learn.binary.evidence import NEVER, STRENGTHS, _row_evidence, _stirling, choose_parents
-from fspn.learn.binary.mixture import (
+from fspn.learn.pools import fit as pools_fit
+from fspn.learn.pools.binary_evidence import NEVER, _row_evidence, _stirling, choose_parents
+from fspn.learn.pools.binary_rows import BinaryRows
+from fspn.learn.pools.build import mixture_node
+from fspn.learn.pools.family import STRENGTHS, Family, Limits, without_parents
+from fspn.learn.pools.mixture import (
     _HeldOut,
     _overlapping,
     _starts,
     learn_mixture,
     log_likelihood,
 )
-from fspn.learn.binary.rows import BinaryRows
-from fspn.learn.binary.structure import BinaryNetwork, Family, Limits, learn_structure
+from fspn.learn.pools.structure import PoolNetwork, learn_structure
 from fspn.model.graph import elimination_order
 from fspn.model.infer import log_probability
 from fspn.model.nodes import Sum, TableSplit, walk
@@ -45,6 +46,11 @@ def clusters(n: int, m: int, k: int, seed: int) -> tuple[np.ndarray, np.ndarray]
     cells = (rng.random((n, m)) < ones[rng.integers(k, size=n)]).astype(np.uint8)
     logs = np.log(ones) @ cells.T + np.log(1 - ones) @ (1 - cells.T)
     return cells, np.log(np.exp(logs).mean(axis=0))
+
+
+def weighted(cells: np.ndarray) -> BinaryRows:
+    """Rows of weight 1 each, equal ones too."""
+    return BinaryRows(cells, np.ones(len(cells)), np.full(cells.shape[1], 2))
 
 
 def states(m: int) -> np.ndarray:
@@ -117,8 +123,8 @@ def test_parents_are_those_that_matter() -> None:
 
 def test_few_rows_are_smoothed_towards_the_rest_of_the_table() -> None:
     everything = chain(5_000, 6, 11)
-    few = BinaryRows(everything[:30], np.ones(30))
-    anchors = BinaryRows(everything, np.ones(5_000)).without(few, 1)
+    few = weighted(everything[:30])
+    anchors = weighted(everything).without(few, 1)
     rest = everything[30:]
     for value in (0, 1):
         expected = rest[rest[:, 0] == value, 1].mean()
@@ -137,9 +143,10 @@ def test_what_rounds_to_certain_is_scored_without_a_warning() -> None:
     parents, _, table = chosen(cells, 4)
     assert sorted(parents) == [0, 1, 2, 3]
     assert 1 - NEVER <= table.max() < 1.0
-    root = Family((), (), (), 0.5, None, np.array([0.5]))
-    child = Family(tuple(parents), (1.0,) * 4, (0.0,) * 4, 0.5, None, table)
-    network = BinaryNetwork(tuple(range(5)), (*[root] * 4, child))
+    even = np.array([0.5, 0.5])
+    root, ones = without_parents(even), np.column_stack([1 - table, table])
+    child = Family(tuple(parents), (1.0,) * 4, (0.0,) * 4, even, None, ones)
+    network = PoolNetwork(tuple(range(5)), (*[root] * 4, child))
     seen, unseen = log_likelihood(network, np.array([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]], np.uint8))
     assert seen == pytest.approx(4 * np.log(0.5))
     assert -60 < unseen < -30
@@ -150,10 +157,10 @@ def test_a_rare_pair_is_smoothed_towards_an_even_chance() -> None:
     cells = np.zeros((5_000, 2), dtype=np.uint8)
     cells[:6] = 1
     rows = BinaryRows.distinct(cells)
-    mixture = learn_mixture(rows, 1, Limits(2, 4), np.random.default_rng(0))
+    mixture = learn_mixture(rows, 1, Limits(2, 2**4), np.random.default_rng(0))
     (family,) = [f for f in mixture.networks[0].families if f.parents]
     assert family.even == (0.1,)
-    assert family.ones[1] > 0.97
+    assert family.table[1, 1] > 0.97
     found = log_probability(mixture_node(mixture, range(2)), points(states(2)))
     assert found == pytest.approx(mixture.log_likelihood(states(2)), rel=1e-6)
 
@@ -164,7 +171,7 @@ def test_components_do_not_overlap_where_rows_fall_into_classes(k: int) -> None:
     cells, truth = clusters(800, 100, k, 3)
     rows = BinaryRows.distinct(cells[:400])
     found = [
-        learn_mixture(rows, n, Limits(4, 6), np.random.default_rng(0)).log_likelihood(cells)
+        learn_mixture(rows, n, Limits(4, 2**6), np.random.default_rng(0)).log_likelihood(cells)
         for n in (1, k)
     ]
     one, several = ((truth - logs)[400:].mean() for logs in found)
@@ -174,13 +181,13 @@ def test_components_do_not_overlap_where_rows_fall_into_classes(k: int) -> None:
 def test_components_of_many_columns_overlap_and_of_few_do_not() -> None:
     rng = np.random.default_rng(0)
     logs = 40.0 * rng.normal(size=(500, 6))
-    wide = BinaryRows(np.zeros((500, 300), dtype=np.uint8), np.ones(500))
+    wide = weighted(np.zeros((500, 300), dtype=np.uint8))
     shares = _overlapping(logs, wide)
     assert shares.max(axis=1) == pytest.approx(1.0)
     assert shares.sum() / 500 == pytest.approx(1 + np.sqrt(6 * 300 / 500), rel=1e-3)
-    longer = BinaryRows(np.zeros((500, 50), dtype=np.uint8), np.ones(500))
+    longer = weighted(np.zeros((500, 50), dtype=np.uint8))
     assert _overlapping(logs, longer).sum() / 500 == pytest.approx(1 + np.sqrt(0.6), rel=1e-3)
-    narrow = BinaryRows(np.zeros((500, 2), dtype=np.uint8), np.ones(500))
+    narrow = weighted(np.zeros((500, 2), dtype=np.uint8))
     soft = _overlapping(logs / 100, narrow)
     assert soft.sum(axis=1) == pytest.approx(1.0)
 
@@ -188,7 +195,7 @@ def test_components_of_many_columns_overlap_and_of_few_do_not() -> None:
 def test_independent_columns_have_no_parents() -> None:
     cells = np.random.default_rng(3).integers(0, 2, size=(3_000, 10)).astype(np.uint8)
     rows = BinaryRows.distinct(cells)
-    families = learn_structure(rows, rows, Limits(6, 8))[0].families
+    families = learn_structure(rows, rows, Limits(6, 2**8))[0].families
     assert sum(len(family.parents) for family in families) <= 1
 
 
@@ -201,7 +208,7 @@ def correlated(n: int, m: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("width", [2, 4, 7, 10])
 def test_no_elimination_is_wider_than_asked(width: int) -> None:
     rows = BinaryRows.distinct(correlated(3_000, 25, 4))
-    families = learn_structure(rows, rows, Limits(10, width))[0].families
+    families = learn_structure(rows, rows, Limits(10, 2**width))[0].families
     assert max(len(family.parents) for family in families) > min(width, 3) - 2
     assert elimination_order([f.parents for f in families], [2] * 25)[1] <= 2**width * 1.0001
 
@@ -212,8 +219,8 @@ def test_pools_are_larger_than_the_width_where_the_elimination_stays_narrow() ->
     cells = chain(6_000, 30, 13, noise=0.2)
     cells[:, 29] = (cells[:, 2] + cells[:, 12] + cells[:, 22] > 1) ^ (rng.random(6_000) < 0.05)
     rows = BinaryRows.distinct(cells)
-    network, pool = learn_structure(rows, rows, Limits(6, 6))
-    narrow, smallest = learn_structure(rows, rows, Limits(6, 6), largest_pool=6)
+    network, pool = learn_structure(rows, rows, Limits(6, 2**6))
+    narrow, smallest = learn_structure(rows, rows, Limits(6, 2**6), largest_pool=6)
     assert pool > smallest == 6
     assert elimination_order([f.parents for f in network.families], [2] * 30)[1] <= 2**6 * 1.0001
     wide, held = (log_likelihood(n, cells).mean() for n in (network, narrow))
@@ -222,15 +229,14 @@ def test_pools_are_larger_than_the_width_where_the_elimination_stays_narrow() ->
 
 def test_no_first_parent_gains_more_than_its_ceiling() -> None:
     rows = BinaryRows.distinct(correlated(400, 8, 14))
-    bases = np.full(8, 0.3)
-    ceilings = rows.ceilings(bases)
+    ceilings = rows.ceilings([np.array([0.7, 0.3])] * 8)
     start, ones = rows.ones
     for child, parent in product(range(8), repeat=2):
         if child == parent:
             continue
         _, gain, *_ = choose_parents(
             rows.columns[child], rows.weights, np.array([[parent]]), np.array([1]), start, ones,
-            bases[child], np.empty((0, 2)), np.full(8, np.inf), np.array(STRENGTHS),
+            0.3, np.empty((0, 2)), np.full(8, np.inf), np.array(STRENGTHS),
             (0.0, 0.0, 0.0), 1,
         )  # fmt: skip
         assert gain <= ceilings[child, parent]
@@ -241,7 +247,7 @@ def test_pools_that_share_members_are_searched_as_if_alone() -> None:
     start, ones = rows.ones
     rng, child = np.random.default_rng(5), 0
     pools = np.array([rng.permutation(11)[:7] + 1 for _ in range(5)])
-    ceilings = rows.ceilings(rows.means)[child]
+    ceilings = rows.ceilings(rows.bases(rows, 0.0))[child]
 
     def search(some: np.ndarray) -> tuple[int, float, bool, np.ndarray, np.ndarray, np.ndarray]:
         return choose_parents(
@@ -261,7 +267,7 @@ def test_many_components_come_from_several_starts() -> None:
     assert _starts(12) == [[12]]
     assert _starts(60) == [[12] * 5, [60]]
     rows, rng = BinaryRows.distinct(correlated(1_200, 60, 15)), np.random.default_rng(0)
-    mixture = learn_mixture(rows, 24, Limits(3, 5), rng)
+    mixture = learn_mixture(rows, 24, Limits(3, 2**5), rng)
     assert 12 < len(mixture.networks) <= 24
     assert mixture.weights.sum() == pytest.approx(1.0)
 
@@ -284,14 +290,15 @@ def test_rows_that_were_not_seen_choose_the_price_of_a_parent(strong: bool, care
         flipped = rng.random((400, 30)) < 0.25
         cells[:, 30:] = cells[:, :30] ^ flipped.astype(np.uint8)
     seen, unseen = BinaryRows.distinct(cells).split(0.3, rng)
-    held_out = _HeldOut(seen, unseen, Limits(4, 6))
+    held_out = _HeldOut(seen, unseen, Limits(4, 2**6))
     held_out.first(8, rng)
     assert held_out.limits.careful is careful
 
 
 def test_one_start_is_enough_where_rows_fall_into_classes() -> None:
     cells, _ = clusters(1_200, 30, 5, 15)
-    mixture = learn_mixture(BinaryRows.distinct(cells), 24, Limits(3, 5), np.random.default_rng(0))
+    rows, rng = BinaryRows.distinct(cells), np.random.default_rng(0)
+    mixture = learn_mixture(rows, 24, Limits(3, 2**5), rng)
     assert len(mixture.networks) == 5
 
 
@@ -299,7 +306,7 @@ def test_one_start_is_enough_where_rows_fall_into_classes() -> None:
 def test_nodes_say_what_was_learned_and_sum_to_one(n_components: int) -> None:
     cells, _ = clusters(1_500, 9, 3, 5)
     rng = np.random.default_rng(0)
-    mixture = learn_mixture(BinaryRows.distinct(cells), n_components, Limits(4, 6), rng)
+    mixture = learn_mixture(BinaryRows.distinct(cells), n_components, Limits(4, 2**6), rng)
     root = mixture_node(mixture, range(9))
     found = log_probability(root, points(states(9)))
     assert found == pytest.approx(mixture.log_likelihood(states(9)), abs=1e-5)
@@ -323,7 +330,7 @@ def test_one_network_is_searched_over_orders_where_held_out_rows_prefer_it() -> 
     for v in (6, 9, 11):
         cells[:, v] = cells[:, v - 5] ^ cells[:, v - 2] ^ (rng.random(6_000) < 0.1)
     rows = BinaryRows.distinct(cells[:5_000])
-    counted = mixture_node(learn_mixture(rows, 1, Limits(8, 12), rng), range(12))
+    counted = mixture_node(learn_mixture(rows, 1, Limits(8, 2**12), rng), range(12))
     model = FSPN().fit(cells[:5_000])
     truth = -9 * np.log(2) + 3 * (0.1 * np.log(0.1) + 0.9 * np.log(0.9))
     assert log_probability(counted, points(cells[5_000:])).mean() < truth - 0.9
@@ -338,8 +345,8 @@ def test_several_networks_give_way_too_and_to_as_many_parents(
     rng = np.random.default_rng(0)
     cells = rng.integers(0, 2, size=(6_000, 24)).astype(np.uint8)
     cells[:, 6] = (cells[:, :6].sum(axis=1) >= 3) ^ (rng.random(6_000) < 0.02)
-    several = binary_fit._Choice(4, np.arange(6_000) < 600, np.full(600, -100.0))
-    monkeypatch.setattr(binary_fit, "_choose", lambda *_: several)
+    several = pools_fit.Choice(4, np.arange(6_000) < 600, np.full(600, -100.0))
+    monkeypatch.setattr(pools_fit, "choose", lambda *_: several)
     model = FSPN().fit(cells)
     tables = [node for node in walk(model.root_) if isinstance(node, TableSplit)]
     assert {0, 1, 2, 3, 4, 5, 6} in [{table.variable, *table.given} for table in tables]

@@ -20,9 +20,8 @@ from math import log
 import numpy as np
 from numba import njit
 
-STRENGTHS = (0.1, 1.0, 8.0, 64.0)
-EVEN_SHARES = (0.0, 0.1)
-"""How much of what a level is smoothed towards may be an even chance."""
+from fspn.learn.pools.family import EVEN_SHARES
+
 NOTHING = 1e-9
 NEVER = 1e-15
 """The smallest probability of either value: the evidence of a certain row has no finite limit."""

@@ -1,0 +1,104 @@
+"""Do networks of narrow pools explain a table of few values a column better than what was learned?
+
+The search over orders finds the best network, the search for classes those that few columns show.
+With many columns of few values a class shows in every column, a row belongs to several classes in
+part, and many small networks explain more than one or a few large ones. So on a sample it is asked
+whether several networks of pools are better than one; most tables end there. Where they are, they
+are held against a model of the kind that was learned, on rows that neither has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from fspn.learn.gains import Gains
+from fspn.learn.pools.coded_rows import CodedRows
+from fspn.learn.pools.fit import PoolSettings, cells_of, choose, mixture_of, open_columns
+from fspn.learn.slices import Slice
+from fspn.model.nodes import Node
+from fspn.model.score import row_scores
+
+MANY_COLUMNS, FEW_VALUES = 24, 4.0
+"""From more columns, or from fewer values a column in the geometric mean, on, it is tried."""
+MOST_VALUES, MOST_CELLS = 1_500, 200_000_000
+"""Not where columns have more values together, or rows times columns squared are more."""
+SAMPLE_ROWS = 20_000
+LEAST_GAIN, DEVIATIONS = 0.01, 2.0
+"""Nats per held-out row, and standard errors, that the networks must gain."""
+LearnModel = Callable[[Slice], Node]
+
+
+def has_few_values(data: Slice) -> bool:
+    """Whether the columns of a table are such that networks of pools may pay."""
+    scope = open_columns(data)
+    described = [data.domain[v] for v in scope]
+    if len(scope) < 3 or not all(v.is_coded and v.size <= 256 for v in described):
+        return False
+    sizes = np.array([v.size for v in described], dtype=np.float64)
+    few = len(scope) > MANY_COLUMNS or np.log(sizes).mean() <= np.log(FEW_VALUES)
+    return bool(few and sizes.sum() <= MOST_VALUES)
+
+
+def try_pools(
+    data: Slice,
+    root: Node,
+    learn: LearnModel,
+    settings: PoolSettings,
+    rng: np.random.Generator,
+    gains: Gains,
+) -> Node:
+    """The model that was learned, or a sum over networks of pools where those are better.
+
+    Arguments:
+        data: All rows.
+        root: The model.
+        learn: Learns such a model on some rows.
+        settings: How to learn networks of pools.
+        rng: The only source of randomness.
+        gains: What the nodes of the model gained; told anew where it is replaced.
+    """
+    if settings.n_components == 1:
+        return root
+    sample = data.n_rows
+    sample = min(sample, SAMPLE_ROWS, max(1, MOST_CELLS // len(data.domain) ** 2))
+    part = data.take(np.sort(rng.choice(data.n_rows, sample, replace=False)))
+    n_components = _that_pay(part, learn, settings, rng)
+    if n_components == 0:
+        return root
+    scope = open_columns(data)
+    rows = CodedRows.distinct(cells_of(data, scope), _sizes(data, scope))
+    found = mixture_of(data, scope, rows, n_components, settings, rng)
+    gained, every = sum(gains.sums.values()), range(len(data.domain))
+    gains.tables.clear()
+    gains.sums.clear()
+    gains.add_sum(every, found, root, data)
+    gains.sums[frozenset(every)] += gained
+    gains.add_together(found, data)
+    return found
+
+
+def _sizes(data: Slice, scope: list[int]) -> np.ndarray:
+    return np.array([data.domain[v].size for v in scope])
+
+
+def _that_pay(
+    data: Slice, learn: LearnModel, settings: PoolSettings, rng: np.random.Generator
+) -> int:
+    """The number of networks of pools that are better than a model; 0 = none are."""
+    scope = open_columns(data)
+    sizes = _sizes(data, scope)
+    wanted = settings.n_components
+    asked = settings if wanted is None else replace(settings, n_components=None)
+    choice = choose(
+        cells_of(data, scope), lambda cells: CodedRows.distinct(cells, sizes), asked, rng
+    )
+    if choice.scores is None or choice.n_components == 1:
+        return 0
+    unseen = data.take(choice.held_out)
+    columns = {v: unseen.values(v) for v in range(len(data.domain))}
+    gains = choice.scores - row_scores(learn(data.take(~choice.held_out)), columns)
+    least = DEVIATIONS * float(gains.std()) / np.sqrt(len(gains))
+    return (wanted or choice.n_components) if gains.mean() > max(LEAST_GAIN, least) else 0
