@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 import yaml
 from hydra.utils import get_class
+from omegaconf import OmegaConf
 
 from experiments.datasets import load
 from experiments.measures.divergence import log_likelihood
@@ -33,10 +34,10 @@ from experiments.records.reference import ROWS, read_rows, write_rows
 from experiments.report.rows import is_other_code
 from experiments.study.plan import conf_dir
 
-MODELS = ("fspn", "fspn_laws")
+MODELS = ("fspn", "fspn_laws", "fspn_paper", "spn_tree")
 STUDIES = (
     *("reproduce", "draws", "dense", "context", "hidden", "smooth"),
-    *("node_kinds", "nodes", "thresholds"),
+    *("node_kinds", "nodes", "thresholds", "plugins", "table1"),
 )
 TOLERANCE = 1e-6
 """How far a number may be from the recorded one, of which files keep seven digits."""
@@ -62,13 +63,13 @@ def refit(row: Mapping[str, Any], cache_dir: Path) -> Refit:
     """Learn the model of a row once more and compare."""
     settings = yaml.safe_load((conf_dir() / "model" / f"{row['model']}.yaml").read_text())
     dataset = load(_dataset_settings(row), int(row["seed"]), cache_dir)
-    many = any(len(values) > 2 for values in dataset.domains.values())
-    version = code_version(settings["_target_"], dataset.family if many else "")
+    params = json.loads(row["params"])
+    version = code_version(settings["_target_"], dataset.family, str(params.get("multi_leaf", "")))
     job = (str(row["experiment"]), str(row["label"]))
     if row["dataset_digest"] != dataset.digest:
         return Refit(job, version, "the data are others")
     with one_thread():
-        model = get_class(settings["_target_"])(**json.loads(row["params"]))
+        model = get_class(settings["_target_"])(**params)
         model.fit(dataset.train, dataset.domains, int(row["seed"]))
         found = {"test_ll": log_likelihood(model, dataset.test).mean}
     found |= {name: float(getattr(model, name)) for name in SIZES}
@@ -77,8 +78,13 @@ def refit(row: Mapping[str, Any], cache_dir: Path) -> Refit:
 
 def _dataset_settings(row: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a row's dataset, with what its label says was changed."""
-    path = conf_dir() / "dataset" / f"{row['dataset']}.yaml"
-    settings: dict[str, Any] = yaml.safe_load(path.read_text())
+    folder = conf_dir() / "dataset"
+    path = folder / f"{row['dataset']}.yaml"
+    if not path.is_file():  # One settings file for a family of tables from outside.
+        path = folder / f"{row['family']}.yaml"
+    found = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
+    assert isinstance(found, dict)
+    settings = {str(key): value for key, value in found.items()} | {"name": row["dataset"]}
     _, _, changed = str(row["label"]).partition(f"/{row['seed']}/")
     for key, value in (part.split("=") for part in changed.split(",") if part):
         if key.startswith("dataset."):

@@ -282,9 +282,7 @@ def is_other_code(table: pd.DataFrame) -> list[bool]:
 def _is_other(experiment: str, model: str, family: str, params: str, version: str) -> bool:
     leaf = str(json.loads(params).get("multi_leaf", "")) if isinstance(params, str) else ""
     now = _current_version(experiment, model, family, leaf)
-    # What tables of two values are recorded with.
-    whole = _current_version(experiment, model, "", leaf)
-    return bool(now) and version not in (now, whole)
+    return bool(now) and version != now
 
 
 @cache

@@ -310,9 +310,7 @@ def _with_search(row: ResultRow, config: JobConfig, found: SearchResult) -> Resu
 
 
 def _blank_row(config: JobConfig, dataset: Dataset) -> ResultRow:
-    many = any(len(values) > 2 for values in dataset.domains.values())
-    family = dataset.family if many else ""
-    code = code_version(config.model.target, family, config.model.multi_leaf)
+    code = code_version(config.model.target, dataset.family, config.model.multi_leaf)
     return ResultRow(
         fingerprint=fingerprint(config.what_matters(), data_digest(dataset), code),
         experiment=config.study,

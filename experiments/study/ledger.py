@@ -71,8 +71,7 @@ def job_key(config: JobConfig) -> str:
     """A name for a job that is known before its data are: settings, files, code."""
     files = {k: _stamp(v) for k, v in config.dataset.items() if isinstance(v, str)}
     what: Mapping[str, Any] = config.what_matters() | {"dataset": config.dataset, "files": files}
-    many = config.dataset.get("max_size", 0) > 2
-    family = str(config.dataset.get("family", "")) if many else ""
+    family = str(config.dataset.get("family", ""))
     code = code_version(config.model.target, family, config.model.multi_leaf)
     return fingerprint(what, data_code(), code)
 
