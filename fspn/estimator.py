@@ -52,10 +52,10 @@ class FSPN(AllQuestions, DensityMixin, BaseEstimator):
         uni_leaf: How a column of reals is fitted in the paper's recipe: None = a Gaussian mixture,
             ``"auto"`` = the lowest BIC of all registered families, or the name of one.
         n_clusters: Children of a sum node; 1 = no sum nodes.
-        max_parents: Conditioning variables per table, at most. None = 4, and 16 where all columns
-            have two values.
+        max_parents: Conditioning variables per table, at most. None = 4, and 16 in the small
+            networks that many columns of few values get.
         max_cells: Cells of an intermediate result of a query on tables, at most. None = 300,000,
-            and 65,536 where all columns have two values.
+            and 65,536 in the small networks that many columns of few values get.
         max_query_cost: Cells of all intermediate results of a query together, at most, over all
             components: the handle on latency (``docs/learning.md`` has the curve). It takes the
             place of ``max_cells`` where that is None. ``query_cost_`` tells what was used.

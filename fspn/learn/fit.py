@@ -13,6 +13,7 @@ import pandas as pd
 
 from fspn.learn.coding import MAX_VALUES, code_domain
 from fspn.learn.gains import Gains
+from fspn.learn.interrupt import Interrupt
 from fspn.learn.keep_marginals import PRIOR, TOLERANCE, keep_marginals
 from fspn.learn.missing_patterns import split_by_missing
 from fspn.learn.mixture.fit import MixtureSettings, learn_mixture
@@ -29,7 +30,8 @@ from fspn.schema.domain import Domain
 from fspn.schema.infer import infer_domain
 from fspn.schema.variable import Variable
 
-Learn = Callable[[Slice, np.random.Generator, Callable[[int], None], Gains], Node]
+Report = Callable[[int], None]
+Learn = Callable[[MixtureSettings | None, Slice, np.random.Generator, Report, Gains], Node]
 
 
 def learn_model(
@@ -54,13 +56,15 @@ def learn_model(
     pools = resolve_pools(params)
     mixture = resolve_mixture(params, settings)
     cells = len(table) * len(domain)
-    learn = partial(_by_parts, settings, mixture, all_cells)
-    with progress(cells if mixture is None else 2 * cells, params.verbose) as report:
-        if pools is not None and is_binary(data):
-            return domain, _two_valued(data, pools, settings, seed, report, gains)
-        root = learn(data, np.random.default_rng(seed), report, gains)
-        if pools is not None and has_few_values(data):
-            root = _few_valued(data, root, learn, pools, seed, gains)
+    if pools is not None and mixture is not None and is_binary(data):
+        with progress(cells, params.verbose) as report:
+            return domain, _two_valued(data, pools, mixture, settings, seed, report, gains)
+    learn = partial(_by_parts, settings, all_cells)
+    few = pools is not None and has_few_values(data)
+    with progress(cells * (1 if mixture is None else 2 + few), params.verbose) as report:
+        root = learn(mixture, data, np.random.default_rng(seed), report, gains)
+        if pools is not None and mixture is not None and few:
+            root = _few_valued(data, root, learn, mixture, pools, seed, report, gains)
     if all_cells and any(_may_shift(v, data.n_rows) for v in domain):
         root = keep_marginals(root, data)
     return domain, root
@@ -68,11 +72,11 @@ def learn_model(
 
 def _by_parts(
     settings: Settings,
-    mixture: MixtureSettings | None,
     all_cells: bool,
+    mixture: MixtureSettings | None,
     data: Slice,
     rng: np.random.Generator,
-    report: Callable[[int], None],
+    report: Report,
     gains: Gains,
 ) -> Node:
     """A model of every pattern of missing values."""
@@ -91,28 +95,42 @@ def _by_parts(
 def _two_valued(
     data: Slice,
     pools: PoolSettings,
+    mixture: MixtureSettings,
     settings: Settings,
     seed: int,
-    report: Callable[[int], None],
+    report: Report,
     gains: Gains,
 ) -> Node:
     """Networks of pools, or one over orders where held-out rows prefer it."""
+    settings, _ = share_cost(settings, mixture, data.domain, 1)
     narrow = replace(settings, max_cells=min(settings.max_cells, pools.limits.max_cells))
     rng, ordered = np.random.default_rng(seed), partial(_network, narrow, seed)
     return learn_binary(data, pools, rng, report, gains, ordered)
 
 
 def _few_valued(
-    data: Slice, root: Node, learn: Learn, pools: PoolSettings, seed: int, gains: Gains
+    data: Slice,
+    root: Node,
+    learn: Learn,
+    mixture: MixtureSettings,
+    pools: PoolSettings,
+    seed: int,
+    report: Report,
+    gains: Gains,
 ) -> Node:
     """What was learned, or networks of pools where held-out rows prefer them."""
+    if mixture.interrupt.asked:
+        return root
 
     def again(part: Slice) -> Node:
-        return learn(part, np.random.default_rng(seed), lambda _: None, Gains())
+        own = replace(mixture, interrupt=Interrupt())
+        found = learn(own, part, np.random.default_rng(seed), lambda _: None, Gains())
+        if own.interrupt.asked:
+            raise KeyboardInterrupt
+        return found
 
-    rng = np.random.default_rng([seed, 1])
     try:
-        return try_pools(data, root, again, pools, rng, gains)
+        return try_pools(data, root, again, pools, np.random.default_rng([seed, 1]), report, gains)
     except KeyboardInterrupt:
         warnings.warn(
             "interrupted while looking for more components: the model is the one found so far",

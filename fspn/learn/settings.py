@@ -71,7 +71,7 @@ def resolve_pools(params: Parameters) -> PoolSettings | None:
         return None
     limits = Limits(
         max_parents=_whole_or(params.max_parents, POOL_MAX_PARENTS),
-        max_cells=max(4, 2 ** (_max_cells(params, POOL_MAX_CELLS).bit_length() - 1)),
+        max_cells=_max_cells(params, POOL_MAX_CELLS),
         strengths=STRENGTHS if params.alpha is None else (float(params.alpha),),
     )
     return PoolSettings(params.n_components, limits, _max_cost(params))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from fspn.learn.gains import Gains
+from fspn.learn.interrupt import Interrupt
 from fspn.learn.leaves import NetworkSettings
 from fspn.learn.mixture.columns import Regions
 from fspn.learn.mixture.networks import LEAST_ROWS, NetworkMixture
@@ -35,10 +36,12 @@ class MixtureSettings:
     Arguments:
         n_components: The number of components; None = chosen on held-out rows.
         limits: The bounds on the networks of the search.
+        interrupt: Told where the keyboard ends the search; nothing is searched after that.
     """
 
     n_components: int | None
     limits: NetworkSettings
+    interrupt: Interrupt = field(default_factory=Interrupt, compare=False)
 
 
 def learn_mixture(
@@ -90,6 +93,8 @@ def _learned(
     gains: Gains,
 ) -> Node:
     one = Learner(branches, rng, report, gains).learn(data, scope)
+    if settings.interrupt.asked:
+        return one
     try:
         by_parts = _mixed_parts(data, settings, one, branches, rng, gains)
         if by_parts is not None:
@@ -109,6 +114,7 @@ def _learned(
                 return _by_regions(data, scope, regions, inner, own, one, gains)
         return one
     except KeyboardInterrupt:
+        settings.interrupt.asked = True
         warnings.warn(
             "interrupted while looking for components: the model is a single network", stacklevel=2
         )

@@ -101,7 +101,7 @@ class BinaryRows(Rows):
     ) -> tuple[Family, int]:
         """The search that counts ones."""
         anchors = NO_ANCHORS if table is self else table.without(self, v)
-        most = min(limits.max_parents, int(np.log2(limits.max_cells)) - 1)
+        most = max(min(limits.max_parents, int(np.log2(limits.max_cells)) - 1), 0)
         best, _, anchored, parents, (strengths, even), ones = choose_parents(
             self.columns[v], self.weights, *stacked(options), *self.ones, base[1], anchors,
             ceilings, np.array(limits.strengths), prices, most,

@@ -6,7 +6,7 @@ they compete with the one network that a search over orders finds, as on any oth
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -126,7 +126,7 @@ def mixture_of(
     limits = settings.limits_of(n_components, len(scope))
     sizes = [v.size for v in data.domain.variables]
     node = mixture_node(learn_mixture(rows, n_components, limits, rng), scope)
-    while limits.max_cells > 2 and query_cost(node, sizes) > settings.max_cost - len(constants):
+    while limits.max_cells > 1 and query_cost(node, sizes) > settings.max_cost - len(constants):
         limits = replace(limits, max_cells=limits.max_cells // 2)
         node = mixture_node(learn_mixture(rows, n_components, limits, rng), scope)
     if not constants:
@@ -142,7 +142,7 @@ class Choice:
         n_components: The number.
         held_out: Which rows were held out.
         scores: Their log-likelihoods; None where nothing was judged.
-        gained: What several networks gained over one, per held-out row.
+        gained: What these networks gained over the fewest tried, per held-out row.
     """
 
     n_components: int
@@ -169,18 +169,30 @@ class Choice:
 def choose(
     cells: np.ndarray, code: Code, settings: PoolSettings, rng: np.random.Generator
 ) -> Choice:
-    """The number of networks: increased while the held-out likelihood grows."""
+    """The number of networks, on a tenth of the rows; the one that is asked for is not judged."""
     if (settings.n_components or 1) > 1:
         return Choice(settings.n_components or 1, np.zeros(len(cells), dtype=bool))
     held_out = rng.random(len(cells)) < HELD_OUT
     if held_out.sum() < ROWS_PER_COMPONENT:
         return Choice(1, held_out)
+    counts = COMPONENTS if settings.n_components is None else (1,)
+    return judged(cells, held_out, code, counts, settings, rng)
+
+
+def judged(
+    cells: np.ndarray,
+    held_out: np.ndarray,
+    code: Code,
+    counts: Sequence[int],
+    settings: PoolSettings,
+    rng: np.random.Generator,
+) -> Choice:
+    """The best of growing numbers of networks: tried while the held-out likelihood grows."""
     rows = code(cells[~held_out])
     tried: dict[int, np.ndarray] = {}
-    for n_components in COMPONENTS if settings.n_components is None else (1,):
-        if len(cells) < ROWS_PER_COMPONENT * n_components:
-            break
-        if settings.max_cost < 2 * cells.shape[1] * n_components:
+    for n_components in counts:
+        too_few = len(cells) < ROWS_PER_COMPONENT * n_components
+        if too_few or settings.max_cost < n_components * rows.sizes.sum():
             break
         limits = settings.limits_of(n_components, cells.shape[1])
         mixture = learn_mixture(rows, n_components, limits, rng)
@@ -190,7 +202,7 @@ def choose(
     if not tried:
         return Choice(1, held_out)
     best = max(tried, key=lambda k: float(tried[k].mean()))
-    return Choice(best, held_out, tried[best], float(tried[best].mean() - tried[1].mean()))
+    return Choice(best, held_out, tried[best], float(tried[best].mean() - tried[counts[0]].mean()))
 
 
 def _scores(root: Node, data: Slice) -> np.ndarray:

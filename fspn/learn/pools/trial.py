@@ -10,22 +10,32 @@ are held against a model of the kind that was learned, on rows that neither has 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from fspn.learn.gains import Gains
 from fspn.learn.pools.coded_rows import CodedRows
-from fspn.learn.pools.fit import PoolSettings, cells_of, choose, mixture_of, open_columns
+from fspn.learn.pools.fit import (
+    COMPONENTS,
+    HELD_OUT,
+    PoolSettings,
+    cells_of,
+    judged,
+    mixture_of,
+    open_columns,
+)
 from fspn.learn.slices import Slice
 from fspn.model.nodes import Node
 from fspn.model.score import row_scores
 
 MANY_COLUMNS, FEW_VALUES = 24, 4.0
 """From more columns, or from fewer values a column in the geometric mean, on, it is tried."""
-MOST_VALUES, MOST_CELLS = 1_500, 200_000_000
-"""Not where columns have more values together, or rows times columns squared are more."""
-SAMPLE_ROWS = 20_000
+MOST_VALUES, MOST_PAIRS = 1_500, 5e10
+"""Not where columns have more values together, or rows times pairs of columns are more."""
+SAMPLE_ROWS, SAMPLE_PAIRS = 20_000, 1e9
+"""The sample has so many rows, or so many rows times pairs of columns."""
+LEAST_ROWS = 1_000
+"""Of fewer rows a tenth says too little."""
 LEAST_GAIN, DEVIATIONS = 0.01, 2.0
 """Nats per held-out row, and standard errors, that the networks must gain."""
 LearnModel = Callable[[Slice], Node]
@@ -36,6 +46,8 @@ def has_few_values(data: Slice) -> bool:
     scope = open_columns(data)
     described = [data.domain[v] for v in scope]
     if len(scope) < 3 or not all(v.is_coded and v.size <= 256 for v in described):
+        return False
+    if data.n_rows < LEAST_ROWS or data.n_rows * len(scope) ** 2 > MOST_PAIRS:
         return False
     sizes = np.array([v.size for v in described], dtype=np.float64)
     few = len(scope) > MANY_COLUMNS or np.log(sizes).mean() <= np.log(FEW_VALUES)
@@ -48,6 +60,7 @@ def try_pools(
     learn: LearnModel,
     settings: PoolSettings,
     rng: np.random.Generator,
+    report: Callable[[int], None],
     gains: Gains,
 ) -> Node:
     """The model that was learned, or a sum over networks of pools where those are better.
@@ -58,26 +71,30 @@ def try_pools(
         learn: Learns such a model on some rows.
         settings: How to learn networks of pools.
         rng: The only source of randomness.
+        report: Called with the number of (row, variable) cells, once the sample is judged and at
+            the end.
         gains: What the nodes of the model gained; told anew where it is replaced.
     """
-    if settings.n_components == 1:
-        return root
-    sample = data.n_rows
-    sample = min(sample, SAMPLE_ROWS, max(1, MOST_CELLS // len(data.domain) ** 2))
-    part = data.take(np.sort(rng.choice(data.n_rows, sample, replace=False)))
-    n_components = _that_pay(part, learn, settings, rng)
-    if n_components == 0:
-        return root
-    scope = open_columns(data)
-    rows = CodedRows.distinct(cells_of(data, scope), _sizes(data, scope))
-    found = mixture_of(data, scope, rows, n_components, settings, rng)
-    gained, every = sum(gains.sums.values()), range(len(data.domain))
-    gains.tables.clear()
-    gains.sums.clear()
-    gains.add_sum(every, found, root, data)
-    gains.sums[frozenset(every)] += gained
-    gains.add_together(found, data)
-    return found
+    cells = data.n_rows * len(data.domain)
+    n_components = 0 if settings.n_components == 1 else _that_pay(data, learn, settings, rng)
+    report(cells // 2)
+    if n_components > 0:
+        scope = open_columns(data)
+        rows = CodedRows.distinct(cells_of(data, scope), _sizes(data, scope))
+        found = mixture_of(data, scope, rows, n_components, settings, rng)
+        _tell(gains, found, root, data)
+        root = found
+    report(cells - cells // 2)
+    return root
+
+
+def _tell(gains: Gains, found: Node, root: Node, data: Slice) -> None:
+    """Record that networks of pools took the place of a model."""
+    every, own = range(len(data.domain)), Gains()
+    own.add_sum(every, found, root, data)
+    own.sums[frozenset(every)] += sum(gains.sums.values())
+    own.add_together(found, data)
+    gains.tables, gains.sums, gains.together = own.tables, own.sums, own.together
 
 
 def _sizes(data: Slice, scope: list[int]) -> np.ndarray:
@@ -89,16 +106,23 @@ def _that_pay(
 ) -> int:
     """The number of networks of pools that are better than a model; 0 = none are."""
     scope = open_columns(data)
-    sizes = _sizes(data, scope)
+    n_rows = min(data.n_rows, SAMPLE_ROWS, int(SAMPLE_PAIRS) // len(scope) ** 2)
+    part = data.take(np.sort(rng.choice(data.n_rows, n_rows, replace=False)))
+    sizes, held_out = _sizes(data, scope), np.zeros(n_rows, dtype=bool)
+    held_out[rng.choice(n_rows, round(HELD_OUT * n_rows), replace=False)] = True
     wanted = settings.n_components
-    asked = settings if wanted is None else replace(settings, n_components=None)
-    choice = choose(
-        cells_of(data, scope), lambda cells: CodedRows.distinct(cells, sizes), asked, rng
+    choice = judged(
+        cells_of(part, scope),
+        held_out,
+        lambda cells: CodedRows.distinct(cells, sizes),
+        COMPONENTS if wanted is None else (wanted,),
+        settings,
+        rng,
     )
     if choice.scores is None or choice.n_components == 1:
         return 0
-    unseen = data.take(choice.held_out)
+    unseen = part.take(held_out)
     columns = {v: unseen.values(v) for v in range(len(data.domain))}
-    gains = choice.scores - row_scores(learn(data.take(~choice.held_out)), columns)
+    gains = choice.scores - row_scores(learn(part.take(~held_out)), columns)
     least = DEVIATIONS * float(gains.std()) / np.sqrt(len(gains))
-    return (wanted or choice.n_components) if gains.mean() > max(LEAST_GAIN, least) else 0
+    return choice.n_components if gains.mean() > max(LEAST_GAIN, least) else 0

@@ -11,6 +11,9 @@ from scipy.special import gammaln
 from sklearn.metrics import mutual_info_score
 
 from fspn import FSPN
+from fspn.learn import fit
+from fspn.learn.mixture import fit as mixture_fit
+from fspn.learn.pools import trial
 from fspn.learn.pools.binary_rows import BinaryRows
 from fspn.learn.pools.build import mixture_node
 from fspn.learn.pools.coded_evidence import _evidence, _filled, choose_parents
@@ -20,7 +23,7 @@ from fspn.learn.pools.mixture import learn_mixture
 from fspn.learn.pools.structure import learn_structure
 from fspn.model.graph import elimination_order
 from fspn.model.infer import log_probability
-from fspn.model.nodes import Sum
+from fspn.model.nodes import Product, Sum, TableSplit, walk
 from fspn.schema.events import CodeRange, Events
 
 SIZES = np.array([3, 2, 4, 2, 3])
@@ -173,14 +176,14 @@ def test_nodes_say_what_was_learned_and_sum_to_one(n_components: int) -> None:
 
 
 def test_one_column_of_three_values_does_not_change_how_a_table_is_learned() -> None:
-    """Classes that forty columns of two values show, beside one column of noise."""
-    cells = classes(6_000, 41, 12, 8, values=2)
+    """Classes that 26 columns of two values show, beside one column of noise."""
+    cells = classes(4_000, 26, 12, 8, values=2)
     noise = np.random.default_rng(1).integers(0, 3, len(cells))
-    beside = pd.DataFrame(cells[:, :40]).assign(noise=noise)
-    alone = FSPN(random_state=0).fit(cells[:5_000, :40])
-    model = FSPN(random_state=0).fit(beside[:5_000])
-    own = model.score(beside[5_000:]) + np.log(3)
-    assert own > alone.score(cells[5_000:, :40]) - 0.15
+    beside = pd.DataFrame(cells).assign(noise=noise)
+    alone = FSPN(random_state=0).fit(cells[:3_000])
+    model = FSPN(random_state=0).fit(beside[:3_000])
+    own = model.score(beside[3_000:]) + np.log(3)
+    assert own > alone.score(cells[3_000:]) - 0.15
     assert isinstance(model.root_, Sum)
 
 
@@ -202,3 +205,87 @@ def test_answers_of_networks_of_pools_equal_enumeration() -> None:
     low, high = np.array([1]), np.array([2])
     found = np.exp(log_probability(root, Events(1, {2: CodeRange(low, high)})))
     assert found[0] == pytest.approx(mass[every[:, 2] >= 1].sum(), abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def survey() -> pd.DataFrame:
+    """Classes that 26 columns of three values show, a column with gaps, and a constant one."""
+    cells = classes(3_000, 27, 12, 8)
+    table = pd.DataFrame(cells, columns=[f"c{i}" for i in range(27)]).astype(float)
+    table.loc[::9, "c26"] = np.nan
+    return table.assign(always=1)
+
+
+def test_a_table_with_gaps_and_constants_gets_networks_of_pools(survey: pd.DataFrame) -> None:
+    model = FSPN(random_state=0).fit(survey)
+    assert isinstance(model.root_, Product)
+    assert any(isinstance(child, Sum) for child in model.root_.children)
+    assert set(model.gains_) == {"sum", "all"}
+    assert model.probability({"always": 1}) == pytest.approx(1.0)
+    assert model.probability({"c26": None}) == pytest.approx(survey["c26"].isna().mean(), abs=0.02)
+    before = model.score(survey[:20])
+    model.update(survey[:500])
+    assert np.isfinite(before)
+    assert np.isfinite(model.score(survey[:20]))
+    again = FSPN(random_state=0).fit(survey)
+    assert again.score(survey[:20]) == before
+
+
+@pytest.mark.parametrize("max_query_cost", [150])
+def test_queries_on_networks_of_pools_cost_no_more_than_asked(
+    survey: pd.DataFrame, max_query_cost: int
+) -> None:
+    model = FSPN(random_state=0, max_query_cost=max_query_cost).fit(survey[:1_200])
+    assert model.query_cost_ <= max_query_cost
+
+
+def test_as_many_components_as_asked_and_no_cell_more(survey: pd.DataFrame) -> None:
+    model = FSPN(random_state=0, n_components=3, max_cells=30).fit(survey[:1_200])
+    (mixed,) = [node for node in walk(model.root_) if isinstance(node, Sum)]
+    assert len(mixed.children) == 3
+    sizes = np.array([v.size for v in model.domain_])
+    for node in walk(model.root_):
+        if isinstance(node, TableSplit):
+            assert np.prod(sizes[[node.variable, *node.given]]) <= 30
+
+
+@pytest.mark.parametrize("max_cells", [1, 3, 4])
+def test_bounds_on_tables_of_two_values_are_kept(max_cells: int) -> None:
+    cells = noisy_sums(1_500, np.full(6, 2), 11)
+    model = FSPN(random_state=0, max_cells=max_cells).fit(cells)
+    tables = [node for node in walk(model.root_) if isinstance(node, TableSplit)]
+    assert (len(tables) > 0) == (max_cells == 4)
+
+
+def test_too_little_cost_for_the_components_asked_for_is_refused() -> None:
+    cells = noisy_sums(1_500, np.full(20, 2), 12)
+    with pytest.raises(ValueError, match=r"max_query_cost=100 is too little.*480 cells"):
+        FSPN(n_components=12, max_query_cost=100).fit(cells)
+
+
+@pytest.mark.filterwarnings("ignore:interrupted")
+def test_an_interrupt_of_the_search_for_classes_tries_no_pools(
+    survey: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def never(*_: object) -> None:
+        raise AssertionError("tried after an interrupt")
+
+    monkeypatch.setattr(mixture_fit, "_components", interrupt)
+    monkeypatch.setattr(fit, "try_pools", never)
+    assert FSPN(random_state=0).fit(survey[:1_200]).probability({"always": 1}) > 0.99
+
+
+def test_an_interrupt_of_the_trial_keeps_what_was_learned(
+    survey: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trial, "mixture_of", interrupt)
+    with pytest.warns(UserWarning, match="interrupted while looking for more components"):
+        model = FSPN(random_state=0).fit(survey)
+    assert not any(isinstance(child, Sum) for child in getattr(model.root_, "children", ()))
+    assert model.gains_["factorize"] > 0
