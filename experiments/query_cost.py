@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import yaml
@@ -185,7 +185,7 @@ def costs(
     for cell in wanted:
         key = cell.dataset, cell.rows
         if key not in data:
-            data[key] = _read(cell, cache)
+            data[key] = read(cell, cache)
         limit = limits.left
         if limit <= 0:
             return
@@ -201,7 +201,14 @@ def costs(
         yield cost
 
 
-def _read(cell: Cell, cache: Path) -> Dataset:
+def cell_of(row: Mapping[str, Any]) -> Cell:
+    """The cell that a recorded row is of."""
+    params = json.loads(row["params"])
+    return Cell(row["dataset"], row["tau_low"], row["tau_high"], params["slices"], params["rows"])
+
+
+def read(cell: Cell, cache: Path) -> Dataset:
+    """The rows and queries of a cell."""
     file = conf_dir() / "dataset" / f"{cell.dataset}.yaml"
     settings = {**yaml.safe_load(file.read_text("utf-8")), "train_rows": cell.rows}
     return load(settings, 0, cache)

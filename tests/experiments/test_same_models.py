@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from experiments import same_models
+from experiments import query_cost, same_models
 from experiments.datasets import load
 from experiments.measures.divergence import log_likelihood
 from experiments.records.rows import COLUMNS, ResultRow
@@ -59,3 +60,13 @@ def test_a_confirmed_row_names_the_code_that_measured_it(row: dict[str, object])
     assert kept["measured_code"].tolist() == ["old", ""]
     again = confirmed(kept, [Refit(("nodes", LABEL), "newer", "")])
     assert again["measured_code"].tolist() == ["old", ""]
+
+
+def test_a_cell_of_the_study_of_query_times_is_confirmed_by_its_nodes(cache: Path) -> None:
+    cell = query_cost.Cell("rdc_21", 0.1, 0.7, 20, 1_000)
+    census = query_cost.learned(cell, query_cost.read(cell, cache)).census_
+    cost = query_cost.Cost(cell, census.n_nodes, census.n_factorize, 1.0, 2.0)
+    row = dataclasses.asdict(query_cost._row(cost))
+    assert query_cost.cell_of(row) == cell
+    assert not refit(row, cache).differs
+    assert "n_nodes" in refit(row | {"n_nodes": census.n_nodes + 1.0}, cache).differs
