@@ -109,6 +109,18 @@ COMPILED = Measure(
     "compiled", "compiled_bytes", 1 / 1024, "", "Compiled Size (KB)", "compiled size"
 )
 
+# No column of its own in the tables: what verdicts on sizes are judged by besides.
+ANSWERING = Measure(
+    "answering",
+    "size_bytes",
+    1 / 1024,
+    "model_size_kb",
+    "Size of the Answering Form (KB)",
+    "size of the form that answers",
+)
+"""The compiled bytes of a model that is compiled before it answers, else its bytes."""
+JUDGED = MEASURES | {ANSWERING.key: ANSWERING}
+
 
 def label(model: str) -> str:
     """The name that a reader sees."""

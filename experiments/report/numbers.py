@@ -5,14 +5,22 @@ Behind it are the values of single queries, where they were recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from experiments.report.names import COMPILED, LEVELS, MEASURES, PAPER_NAMES, TIMES, Measure
+from experiments.report.names import (
+    ANSWERING,
+    COMPILED,
+    JUDGED,
+    LEVELS,
+    PAPER_NAMES,
+    TIMES,
+    Measure,
+)
 from experiments.report.statistics import Comparison, compare, mean_interval
 
 Key = tuple[float, str, str]
@@ -179,10 +187,10 @@ def ours(
             continue
         drawn = row["measured_rdc"] if np.isfinite(row["measured_rdc"]) else row["target_rdc"]
         rdc.setdefault(level, []).append(float(drawn))
-        for measure in (*MEASURES.values(), COMPILED):
+        for measure in (*JUDGED.values(), COMPILED):
             if row["status"] != "failed" and np.isfinite(row[measure.column]):
                 key = (level, str(row["model"]), measure.key)
-                value = float(row[measure.column]) * measure.scale
+                value = _measured(row, measure) * measure.scale
                 cells.setdefault(key, {}).setdefault(int(row["seed"]), []).append(value)
                 if row["other_code"]:
                     marked.add(key)
@@ -199,6 +207,14 @@ def ours(
     levels = {level: float(np.mean(x)) for level, x in rdc.items()}
     by_query = {} if queries is None else _by_query(rows, queries, names)
     return Numbers(spreads, levels, by_query, names)
+
+
+def _measured(row: Mapping[Hashable, Any], measure: Measure) -> float:
+    """A measure of a row; what is compiled before it answers is as large as its compiled form."""
+    compiled = row.get(COMPILED.column, np.nan)
+    if measure is ANSWERING and np.isfinite(compiled):
+        return float(compiled)
+    return float(row[measure.column])
 
 
 def _level(dataset: str, target: float, names: tuple[str, ...]) -> float | None:
@@ -251,4 +267,4 @@ def nearest_level(target: float) -> float | None:
 
 
 def _in_the_paper() -> list[Measure]:
-    return [measure for measure in MEASURES.values() if measure.paper]
+    return [measure for measure in JUDGED.values() if measure.paper]

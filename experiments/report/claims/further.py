@@ -148,7 +148,8 @@ def mspn_over_learnspn(evidence: Evidence) -> Finding:
         f"ahead on {better} of {len(gains)} datasets ({names}), median {median:+.2f} nats per row; "
         "LearnSPN is our own tree SPN (spn_tree), not its authors' program"
     )
-    return Finding(by_count(better, len(gains) - better, len(gains)), words)
+    own = ("LearnSPN's authors' program was not run",)
+    return Finding(by_count(better, len(gains) - better, len(gains)), words, own)
 
 
 def drops_at_the_end(evidence: Evidence) -> Finding:

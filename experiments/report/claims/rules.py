@@ -14,10 +14,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 from experiments.report.claims.ledger import ONE_DRAW, Evidence, Finding, Test, Verdict
-from experiments.report.names import LEVELS, MEASURES, OPPONENTS, TIMES, label
+from experiments.report.names import JUDGED, OPPONENTS, TIMES, label
 from experiments.report.statistics import LEVEL, Comparison, holm
 from experiments.report.tables.writing import readable
 
@@ -142,7 +141,7 @@ def of_other_code(evidence: Evidence, measure: str, models: Sequence[str]) -> fr
     if rows.empty:
         return frozenset()
     stale = rows["model"].isin(models) & rows["other_code"].astype(bool)
-    return frozenset(rows.index[stale & rows[MEASURES[measure].column].notna()])
+    return frozenset(rows.index[stale & rows[JUDGED[measure].column].notna()])
 
 
 def noise(evidence: Evidence, measure: str) -> float:
@@ -241,13 +240,18 @@ def always_better(
         worse = sum(len(found.worse) for found in tested.values())
         total = sum(len(found.found) for found in tested.values())
         words = [
-            f"{MEASURES[m].short}: {count(found)}" for m, found in tested.items() if found.found
+            f"{_name(evidence, m)}: {count(found)}" for m, found in tested.items() if found.found
         ]
         verdict = _never(by_count(better, worse, total), tested.values())
         said = ". ".join(words) + rests_on_one(better, worse, total)
         return Finding(verdict, said, gaps, _count_other(tested.values()))
 
     return test
+
+
+def _name(evidence: Evidence, measure: str) -> str:
+    """What a reader calls a measure, or the one that it is judged by instead."""
+    return JUDGED[evidence.instead.get(measure, measure)].short
 
 
 def _count_other(tested: Iterable[Pairs]) -> int:
@@ -272,11 +276,11 @@ def all_at_once(
             return untested(gaps)
         better = set.intersection(*({_who(p) for p in t.better} for t in tested.values())) & known
         worse = set.union(*({_who(p) for p in t.worse} for t in tested.values())) & known
-        names = " and ".join(MEASURES[m].short for m in measures)
+        names = " and ".join(_name(evidence, m) for m in measures)
         words = [
             f"{names} at once: better in {len(better)} of {len(known)} pairs, worse in one of them "
             f"in {len(worse)}{rests_on_one(len(better), len(worse), len(known))}",
-            *(f"{MEASURES[m].short}: {count(found)}" for m, found in tested.items()),
+            *(f"{_name(evidence, m)}: {count(found)}" for m, found in tested.items()),
         ]
         verdict = _never(by_count(len(better), len(worse), len(known)), tested.values())
         return Finding(verdict, ". ".join(words), gaps, _count_other(tested.values()))
@@ -401,7 +405,7 @@ def extreme(measure: str, model: str, *, largest: bool) -> Test:
         fewest = math.inf
         known: set[str] = set()
         for level in evidence.levels:
-            values, draws = _values(evidence, level, measure)
+            values, draws = _values(evidence, level, evidence.measured_by(measure))
             known |= values.keys()
             if model in values and len(values) > 1:
                 edge = max(values.values()) if largest else min(values.values())
@@ -422,50 +426,32 @@ def extreme(measure: str, model: str, *, largest: bool) -> Test:
         if len(evidence.rows) and fewest < 2:
             gaps.append(ONE_DRAW)
         words += missed + share_rests_on_one(len(hits), total, "dataset")
-        stale = of_other_code(evidence, measure, (*OPPONENTS, evidence.subject))
+        judged = evidence.measured_by(measure)
+        stale = of_other_code(evidence, judged, (*OPPONENTS, evidence.subject))
         return Finding(by_share(len(hits), total), words, tuple(gaps), len(stale))
 
     return test
 
 
-def grows(model: str, measure: str) -> Test:
-    """The measure of `model` rises with RDC: 10x from first to last level, in all steps but one."""
+def worse_than(
+    worse: Sequence[str],
+    better: str,
+    measure: str = "latency",
+    words: tuple[str, str] = ("slower", "faster"),
+) -> Test:
+    """Each of `worse` has more than `better` on every level, by the rules of all pairs."""
 
     def test(evidence: Evidence) -> Finding:
-        values = [evidence.numbers.mean(level, model, measure) for level in LEVELS]
-        known = [v for v in values if v > 0]
-        if len(known) < 3:  # Of two steps at least one has to rise.
-            return untested([f"{label(model)} not measured on three levels"])
-        absent = [level for level, v in zip(LEVELS, values, strict=True) if not v > 0]
-        where = evidence.numbers.listed(absent)
-        gaps = (f"{label(model)} not measured at {where}",) if absent else ()
-        factor = known[-1] / known[0]
-        rises = sum(b > (1 + EQUAL) * a for a, b in pairwise(known))
-        strong = factor >= 10 and rises >= len(known) - 2
-        weak = Verdict.IN_PART if factor > 1 + EQUAL else Verdict.FAILS
-        ends = f"{readable(known[0])} to {readable(known[-1])} ({readable(factor)}×)"
-        steps = f"rising in {rises} of {len(known) - 1} steps"
-        words = f"{ends}, {steps}; the factor rests on the two end points"
-        stale = of_other_code(evidence, measure, (model,))
-        return Finding(Verdict.HOLDS if strong else weak, words, gaps, len(stale))
-
-    return test
-
-
-def slower_than(slow: Sequence[str], fast: str, measure: str = "latency") -> Test:
-    """Each of `slow` needs more than `fast` on every level, by the rules of all pairs."""
-
-    def test(evidence: Evidence) -> Finding:
-        tested = pairs(replace(evidence, subject=fast), measure, slow)
+        tested = pairs(replace(evidence, subject=better), measure, worse)
         if not tested.found:
             return untested(tested.gaps)
         more, less, total = len(tested.better), len(tested.worse), len(tested.found)
-        words = f"slower than {label(fast)} in {more} of {total} pairs, faster in {less}"
-        words += f", {tested.program}" if tested.program else ""
+        said = f"{words[0]} than {label(better)} in {more} of {total} pairs, {words[1]} in {less}"
+        said += f", {tested.program}" if tested.program else ""
         if less:
-            words += "; e.g. " + str(min(tested.worse, key=_as_printed))
-        words += rests_on_one(more, less, total)
-        return Finding(by_count(more, less, total), words, tested.gaps, len(tested.other_code))
+            said += "; e.g. " + str(min(tested.worse, key=_as_printed))
+        said += rests_on_one(more, less, total)
+        return Finding(by_count(more, less, total), said, tested.gaps, len(tested.other_code))
 
     return test
 

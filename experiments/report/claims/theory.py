@@ -141,7 +141,8 @@ def local_optimum(evidence: Evidence) -> Finding:
     )
     rows = evidence.of(PROPOSITIONS)
     used = stale(rows[rows["model"].isin([evidence.subject, f"{evidence.subject}_em"])])
-    return Finding(by_share(still, len(done)), words, other_code=used)
+    untried = ("leaves and structures are not tested, weights of sum nodes are",)
+    return Finding(by_share(still, len(done)), words, untried, used)
 
 
 def best_plugins(evidence: Evidence) -> Finding:

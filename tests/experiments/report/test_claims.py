@@ -146,7 +146,8 @@ def test_a_single_draw_is_named(entries):
     [
         ((1, 2, 4, 8, 16, 32), HOLDS),
         ((1, 2, 4, 3, 16, 32), HOLDS),
-        ((1, 900, 910, 300, 8, 250), PART),  # worst in the middle: no matter of high dependence
+        ((1, 900, 910, 300, 8, 250), FAILS),  # less from the second level on: independence aside
+        ((1, 2, 30, 3, 8, 7), PART),
         ((9, 8, 7, 6, 5, 4), FAILS),
     ],
 )
@@ -261,6 +262,28 @@ def test_latency_is_judged_in_one_engine_where_it_was_measured(entries):
     found = entries(own)["fast-bn-tree"].fspn
     assert found.verdict is HOLDS
     assert "own program" in found.numbers
+
+
+def test_the_paper_timed_programs_so_they_are_judged_beside(entries):
+    rows = [fake.row("fspn", lev, latency_single_ms=0.01, engine_ms=0.01) for lev in fake.LEVELS]
+    rows += [fake.row("bn_dag", lev, latency_single_ms=9.0, engine_ms=0.01) for lev in fake.LEVELS]
+    found = entries(rows)
+    assert found["fast-bn-dag"].fspn.verdict is FAILS
+    assert found["fast-bn-dag-programs"].fspn.verdict is HOLDS
+    assert "own program" in found["fast-bn-dag-programs"].fspn.numbers
+    assert found["fast-bn-dag-programs"].paper == found["fast-bn-dag"].paper
+
+
+def test_sizes_are_judged_by_the_form_that_answers_too(entries):
+    rows = [
+        fake.row("fspn", lev, size_bytes=10.0, compiled_bytes=1_000.0) for lev in fake.LEVELS
+    ] + [fake.row("bn_dag", lev, size_bytes=100.0) for lev in fake.LEVELS]
+    found = entries(rows)
+    assert found["size-bn"].fspn.verdict is HOLDS
+    assert found["size-bn-answering"].fspn.verdict is FAILS
+    assert "size of the form that answers: better in 0 of 6" in (
+        found["size-bn-answering"].fspn.numbers
+    )
 
 
 def test_the_drop_at_the_end_follows_the_rows(entries):
