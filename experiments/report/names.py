@@ -34,8 +34,8 @@ LABELS = {ours: paper for paper, ours in PAPER_NAMES.items()} | {
     "tree_network": "WinMine (decision-tree BN)",
     "mixture_trees": "MT (mixture of trees)",
     "chow_liu": "Chow-Liu tree",
-    "independent": "Independent (ceiling)",
-    "true_dag": "True DAG (floor)",
+    "independent": "Independent columns",
+    "true_dag": "True DAG, fitted",
 }
 FAMILIES = {
     "sparse": "sparse arithmetic tables",

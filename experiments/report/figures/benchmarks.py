@@ -34,12 +34,14 @@ QUOTED_ONLY = {
 }
 ABOVE, BELOW = -0.18, 0.2
 """Where ours and the quoted values lie, off the middle of a dataset's row."""
+UNFILLED, FAINT = ("+", "1", "2", "3", "4", "x"), 0.5
+"""Signs without an inside are faint where others are hollow."""
 SHORT = {"chow_liu": "Chow-Liu", "fspn_paper": "recipe"}
 CAPTION = (
     "Test log-likelihood relative to the best value that the paper quotes for any method (the "
     "line at 0), in percent of it; right of the line is better. In each row above and filled: this "
     "run. Below and hollow: quoted by the paper, in the sign of our rerun where there is one. A "
-    "triangle at the left edge stands for a value further left; those of this run are printed. On "
+    "triangle at the left edge stands for a value further left, which is printed beside it. On "
     "BBC the best quoted value (SPN-BTB) lies 22 nats above all others."
 )
 
@@ -140,20 +142,26 @@ def _draw(axis: Any, point: Point) -> None:
         markerfacecolor=point.style.color if point.filled else "white",
         markeredgewidth=1.0,
         linestyle="",
+        alpha=1.0 if point.filled or point.style.marker not in UNFILLED else FAINT,
         clip_on=False,
         zorder=4 if point.filled else 3,
     )
 
 
 def _print_clipped(axis: Any, points: list[Point]) -> None:
-    """The values of this run that lie left of the axis, beside their triangles."""
-    for y in sorted({point.y for point in points}):
-        gone = sorted((p for p in points if p.y == y and p.filled and p.x < LEFT), key=_place)
-        words = ", ".join(f"{SHORT.get(p.model, p.label)} {fixed(p.x, 0).text}%" for p in gone)
+    """The values that lie left of the axis, beside their triangles."""
+    rows = ((y, filled) for y in sorted({point.y for point in points}) for filled in (True, False))
+    for y, filled in rows:
+        here = (p for p in points if p.y == y and p.filled is filled and p.x < LEFT)
+        names = [f"{_brief(p)} {fixed(p.x, 0).text}%" for p in sorted(here, key=_place)]
         axis.text(
-            LEFT + 0.15, y + ABOVE - 0.26, words,
-            fontsize=6, va="center", color="#555555", zorder=5,
+            LEFT + 0.15, y + (ABOVE - 0.26 if filled else BELOW + 0.24),
+            ", ".join(names), fontsize=6, va="center", color="#555555", zorder=5,
         )  # fmt: skip
+
+
+def _brief(point: Point) -> str:
+    return SHORT.get(point.model, point.label.removesuffix(" (quoted)"))
 
 
 def _place(point: Point) -> float:
@@ -169,7 +177,10 @@ def _dress(axis: Any, quoted: LogLikelihoods, right: float) -> None:
     axis.tick_params(axis="y", length=0)
     axis.grid(axis="y", color="#eeeeee")
     axis.grid(axis="x", color="#eeeeee")
-    axis.set_xlabel("test log-likelihood, % above the best quoted value")
+    axis.set_xlabel(
+        "test log-likelihood, % above the best quoted value\n"
+        "in each row above and filled: run here; below, hollow or faint: quoted"
+    )
     for y, name in enumerate(names):
         method, best = quoted.best(name)
         said = f"{method} {fixed(best).text}" if method else ""
@@ -192,6 +203,7 @@ def _legend(figure: Any, points: list[Point], columns: int) -> None:
             markersize=point.style.size,
             color=point.style.color,
             markerfacecolor=point.style.color if point.filled else "white",
+            alpha=1.0 if point.filled or point.style.marker not in UNFILLED else FAINT,
             label=name,
         )
         for name, point in unique.items()

@@ -40,19 +40,28 @@ def figure_draws(found: pd.DataFrame, folder: Path) -> Picture:
                 x, own["ratio"], yerr=np.maximum(sides, 0.0), fmt=seen.marker, color=seen.color,
                 markersize=seen.size, elinewidth=1.0, capsize=2.0, label=label(model),
             )  # fmt: skip
+            few = (own["draws"] < found["draws"].max()).to_numpy()
+            axis.plot(
+                x[few], own["ratio"].to_numpy()[few], linestyle="", marker=seen.marker,
+                color=seen.color, markerfacecolor="white", markersize=seen.size, zorder=3,
+            )  # fmt: skip
         axis.axhline(1.0, color="#c83200", linewidth=1.0, zorder=0, label="FSPN itself (1)")
         axis.set_yscale("log")
         axis.set_xticks(range(len(datasets)), [_tick(found, name, models) for name in datasets])
         axis.set_xlabel("average RDC of the dataset")
         axis.set_ylabel("mean KL over FSPN's (1 = equal)")
-        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
         most, least = int(found["draws"].max()), int(found["draws"].min())
+        if least < most:
+            label_few = f"hollow: fewer draws (from {least})"
+            axis.plot([], [], "o", color="#333333", markerfacecolor="white", label=label_few)
+        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
         svg = save(figure, folder, NAME)
     count = str(most) if most == least else f"{least} to {most}"
     caption = (
         f"Mean KL of a model over FSPN's on the same {count} draws of each dataset; bars are 95% "
         "intervals by a paired bootstrap over draws and queries. Above the line, FSPN itself, FSPN "
-        "is better. Below each level: models that were not run on several draws of it. "
+        "is better. Hollow signs are of fewer draws. Below each level: models that were not run on "
+        "several draws of it. "
         "Settings were searched on the first draw and frozen."
     )
     never = [name for name in RERUN if name not in {*models, "fspn"}]

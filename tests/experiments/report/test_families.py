@@ -23,7 +23,7 @@ def test_each_dataset_has_its_best_learned_model_in_bold():
         row("dense_5", "bn_dag", kl_mean=0.7, kl_se=0.1, test_ll=-9.0),
     ]
     kl, ll = family_tables(fake.frame(rows), "dense")
-    assert kl.header == ("dataset", "BN-DAG", "FSPN", "True DAG (floor)")
+    assert kl.header == ("dataset", "BN-DAG", "FSPN", "True DAG, fitted")
     first, second = kl.rows
     assert [cell.bold for cell in first[1:]] == [False, True, False]
     assert first[2].value == pytest.approx(0.3)
