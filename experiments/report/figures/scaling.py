@@ -157,12 +157,11 @@ def figure_scaling(
         for side in (axis.xaxis, axis.yaxis):
             side.set_minor_formatter(NullFormatter())
         axis.margins(x=0.08)
-        axis.set_xlabel("Number of nodes $n$")
-        axis.set_ylabel("Inference Time (ms)")
+        axis.set_xlabel(f"number of nodes $n$ ({_source(fits)})")
+        axis.set_ylabel("inference time (ms)")
         if axis.get_legend_handles_labels()[1]:
             axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=1)
         svg = save(figure, folder, "scaling")
-    sources = next((own[0].source for own in fits.values() if own), "none")
     gaps = tuple(
         f"{label(m)}: no rows there whose node count varies by {MIN_SPAN:g}x or more"
         for m, own in fits.items()
@@ -171,11 +170,16 @@ def figure_scaling(
     caption = (
         "Time of one query over the number of nodes, log-log, with the fitted t = a · n^b; "
         f"b ≤ 1 is linear or better. Dotted: fitted to models of at least {LARGE:,} nodes alone. "
-        f"All points of this run are of {sources}; times below {TIMES_THE_CALL:g} times the "
-        "smallest are left out, as they are mostly the fixed cost of a call. The ledger has the "
-        "exponents of all studies."
+        f"± is two standard errors. All points of this run are of {_source(fits)}; times below "
+        f"{TIMES_THE_CALL:g} times the smallest are left out, as they are mostly the fixed cost of "
+        "a call. The ledger has the exponents of all studies."
     )
     return Picture("scaling", "Inference time over node count", caption, svg, gaps=gaps)
+
+
+def _source(fits: Mapping[str, Sequence[PowerFit]]) -> str:
+    """The study that the points of this run are of."""
+    return next((own[0].source for own in fits.values() if own), "no study")
 
 
 def _draw(
@@ -189,5 +193,5 @@ def _draw(
             plot(n, fit.milliseconds, ls="", marker=marker, color=color, markersize=4, alpha=0.7)
         of = f", {len(n)} of {LARGE:,} nodes or more" if fit.is_large else ""
         style = ":" if fit.is_large else line
-        words = f"{who}{of}, $b={fit.exponent:.2f}$"
+        words = f"{who}{of}, $b={fit.exponent:.2f} \\pm {2 * fit.error:.2f}$"
         plot(ends, fit.factor * ends**fit.exponent, color=color, linestyle=style, label=words)

@@ -14,12 +14,15 @@ from experiments.report.row_counts.summary import ALL
 
 CAPTION = (
     "How far estimated row counts are off. Left: the 95% quantile of the q-error on each table, "
-    "with a 95% interval over queries for FSPN; further left is better. Middle and right: the 95% "
+    "with a 95% interval over queries for FSPN; further left is better; hollow, at the right: no "
+    "model within the limits of time and memory. Middle and right: the 95% "
     "quantile (solid) and the median (dotted) over the queries of all tables, by the share of rows "
     "that match and by the number of predicates; estimators with a gap on a table are left out "
     "there."
 )
 MOST = 2e4
+GAP = 1.7
+"""Between the signs of two estimators that have no model of a table, as a factor."""
 LINES = (
     "fspn",
     "fspn_paper",
@@ -43,6 +46,7 @@ def figure_row_counts(summary: pd.DataFrame, pooled: pd.DataFrame, folder: Path)
         )
         whole = summary[(summary["group"] == ALL) & (summary["status"] == "ok")]
         _dots(axes[0], whole)
+        _unanswered(axes[0], summary, _by_error(whole))
         _lines(axes[1], pooled, "rows: ")
         _lines(axes[2], pooled, "predicates: ")
         axes[0].set_xlabel("q-error, 95% of the queries are below")
@@ -81,6 +85,23 @@ def _dots(axis: Any, whole: pd.DataFrame) -> None:
     axis.set_ylim(len(datasets) - 0.5, -0.5)
     axis.grid(axis="y", linewidth=0.3)
     axis.axvline(1, color="#333333", linewidth=0.6)
+
+
+def _unanswered(axis: Any, summary: pd.DataFrame, datasets: list[str]) -> None:
+    """Estimators that ended without a model of a table: hollow, at the right edge of its line."""
+    failed = summary[summary["status"] != "ok"].drop_duplicates(["dataset", "model"])
+    for name, mine in failed.groupby("dataset"):
+        for k, model in enumerate(in_order(set(mine["model"]))):
+            style = look(model)
+            axis.plot(
+                MOST * GAP**k,
+                datasets.index(str(name)),
+                linestyle="none",
+                marker=style.marker,
+                markersize=style.size,
+                color=style.color,
+                markerfacecolor="white",
+            )
 
 
 def _key(axis: Any) -> None:
