@@ -23,9 +23,16 @@ MEASURES = (
     "experiments.measures.evaluate",
     "experiments.datasets.truth",
 )
-# How results are locked or written, and how data came about, cannot change what they are.
+# How results are locked or written, how data came about, and what is refused or warned of cannot
+# change what they are.
 BYSTANDERS = frozenset(
-    {"experiments.records.locks", "experiments.records.rows", "experiments.datasets"}
+    {
+        "experiments.records.locks",
+        "experiments.records.rows",
+        "experiments.datasets",
+        "fspn.schema.caution",
+        "fspn.schema.refusals",
+    }
 )
 
 # Imports that a model's results cannot depend on, though its modules are reached by them: a model
@@ -64,6 +71,11 @@ OF_POOLS: Mapping[str, frozenset[str]] = {
     ),
 }
 """Definitions that serve the search in pools alone, in modules that serve others too."""
+HARMLESS = ("refuse_", "warn_")
+"""Functions that raise or warn and do nothing else (`fspn.schema.refusals`, tested to be so).
+
+A call of one as a statement of its own changes no answer: such calls, and imports of nothing but
+such functions, do not count."""
 GUARDS: Mapping[str, frozenset[str]] = {
     "fspn.engine.kernels": frozenset(
         {"MAX_LEVELS", "MOST_CELLS", "_walk_shape", "state_words", "new_state", "count_cells"}
@@ -185,7 +197,7 @@ def _imports(name: str) -> Iterator[str]:
     for node in ast.walk(_tree(name)):
         if isinstance(node, ast.Import):
             found = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        elif isinstance(node, ast.ImportFrom) and not _is_harmless(node):
             base = _base(name, node)
             found = [base, *(f"{base}.{alias.name}" for alias in node.names)]
         else:
@@ -229,9 +241,28 @@ def _tree(name: str) -> ast.Module:
 
 @cache
 def _source_digest(name: str, left_out: frozenset[str] = frozenset()) -> str:
-    tree = _without_docstrings(_tree(name))
+    tree = _without_refusals(_without_docstrings(_tree(name)))
     tree.body = [statement for statement in tree.body if not _defines(statement) & left_out]
     return _digest(ast.dump(tree))
+
+
+def _without_refusals(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        for part in ("body", "orelse", "finalbody"):
+            statements = getattr(node, part, None)
+            if isinstance(statements, list):
+                kept = [each for each in statements if not _is_harmless(each)]
+                setattr(node, part, kept if kept or part != "body" else [ast.Pass()])
+    return tree
+
+
+def _is_harmless(statement: ast.AST) -> bool:
+    """Whether it only calls, or only imports, functions that raise or warn."""
+    if isinstance(statement, ast.ImportFrom):
+        return all(alias.name.startswith(HARMLESS) for alias in statement.names)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    called = call.func if isinstance(call, ast.Call) else None
+    return isinstance(called, ast.Name) and called.id.startswith(HARMLESS)
 
 
 def _defines(statement: ast.stmt) -> set[str]:

@@ -1,14 +1,15 @@
-"""Tables of the documents, from the committed rows: `python -m experiments.report.documents`.
+"""Tables of the documents, from the committed records: `python -m experiments.report.documents`.
 
 A document has a table between `<!-- table: name -->` and `<!-- end of table -->`; what stands there
 is replaced by what the rows say: to be run after `--freeze`. A test fails where a document is not
-what its rows give.
+what the records give.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pandas as pd
 
 from experiments.records.reference import ROWS, read_rows
 from experiments.report.names import LAWS
+from experiments.report.rows import is_other_code
 
 DOCUMENTS = Path("docs")
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
@@ -45,32 +47,58 @@ LIKELIHOOD = "test log-likelihood"
 KL_ONLY = ("true_dag",)
 """Models that are no opponents: a floor of the divergence."""
 DRAWN_HIDDEN = (5, 6, 7, 8)
+SUBJECTS = {
+    "the paper's own numbers": "paper's own numbers: verdict",
+    "the recipe, here": "paper's recipe here: verdict",
+    "FSPN, here": "FSPN here: verdict",
+}
+"""What a claim is judged by, and the column of the ledger."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """What is committed.
+
+    Arguments:
+        rows: the recorded rows of all studies.
+        claims: the ledger.
+    """
+
+    rows: pd.DataFrame
+    claims: pd.DataFrame
+
+
+def read_records(results_dir: Path) -> Records:
+    """The committed records of a results folder."""
+    claims = pd.read_csv(results_dir / "reference" / "claims.csv", keep_default_na=False)
+    return Records(read_rows(results_dir / ROWS), claims)
 
 
 def update(results_dir: Path, folder: Path = DOCUMENTS) -> list[Path]:
     """Write the tables of all documents anew; returns the documents that changed."""
-    rows, changed = read_rows(results_dir / ROWS), []
+    records, changed = read_records(results_dir), []
     for path in sorted(folder.glob("*.md")):
         before = path.read_text(encoding="utf-8")
-        after = filled(before, rows)
+        after = filled(before, records)
         if after != before:
             path.write_text(after, encoding="utf-8")
             changed.append(path)
     return changed
 
 
-def filled(text: str, rows: pd.DataFrame) -> str:
-    """A document with its tables as the rows give them."""
+def filled(text: str, records: Records) -> str:
+    """A document with its tables as the records give them."""
 
     def table(found: re.Match[str]) -> str:
         begin, name, end = found.groups()
-        return begin + "\n".join(TABLES[name](rows)) + "\n" + end
+        return begin + "\n".join(TABLES[name](records)) + "\n" + end
 
     return MARKED.sub(table, text)
 
 
-def main_study(rows: pd.DataFrame) -> Iterator[str]:
+def main_study(records: Records) -> Iterator[str]:
     """Every measure of every model on the first draw of the six levels."""
+    rows = records.rows
     own = rows[(rows["experiment"] == "reproduce") & (rows["seed"] == 0)]
     levels = [f"{rdc:.2f}" for rdc in sorted(own["target_rdc"].unique())]
     yield _line(["average RDC", *levels])
@@ -80,8 +108,9 @@ def main_study(rows: pd.DataFrame) -> Iterator[str]:
         yield from _lines(values, f"**{measure}** ", measure)
 
 
-def dense(rows: pd.DataFrame) -> Iterator[str]:
+def dense(records: Records) -> Iterator[str]:
     """Divergence, likelihood and time on the first draw of the random dense tables."""
+    rows = records.rows
     own = rows[(rows["experiment"] == "dense") & (rows["seed"] == 0)]
     levels = [name.removeprefix("dense_") for name in sorted(own["dataset"].unique())]
     yield _line(["treewidth", *levels])
@@ -95,9 +124,10 @@ def dense(rows: pd.DataFrame) -> Iterator[str]:
         yield from _lines(values.drop(index=LAWS), f"**{measure}** ", measure)
 
 
-def hidden(rows: pd.DataFrame) -> Iterator[str]:
+def hidden(records: Records) -> Iterator[str]:
     """The first draw of the populations with hidden classes, and the four further ones."""
-    models, own = ("fspn", "spn_bt", "bn_dag"), rows[rows["family"] == "hidden"]
+    models = ("fspn", "spn_bt", "bn_dag")
+    own = records.rows[records.rows["family"] == "hidden"]
     first = own[own["experiment"] == "hidden"].set_index(["dataset", "model"])
     drawn = (own["experiment"] == "draws") & own["seed"].isin(DRAWN_HIDDEN)
     more = own[drawn].groupby(["dataset", "model"])["kl_mean"]
@@ -125,8 +155,46 @@ def hidden(rows: pd.DataFrame) -> Iterator[str]:
         )
 
 
-Table = Callable[[pd.DataFrame], Iterator[str]]
-TABLES: Mapping[str, Table] = {"main_study": main_study, "dense": dense, "hidden": hidden}
+def verdicts(records: Records) -> Iterator[str]:
+    """The ledger in short: each claim, its three verdicts and where to look."""
+    yield _line(["claim", "place in the paper", *SUBJECTS, "shown in"])
+    yield _rule(4)
+    for claim in records.claims.to_dict("records"):
+        figure = str(claim["figure"])
+        link = f"[{Path(figure).stem}](../results/{figure})" if figure else "-"
+        told = [_bold(str(claim[column])) for column in SUBJECTS.values()]
+        yield _line([f"`{claim['id']}`: {claim['claim']}", str(claim["place"]), *told, link])
+
+
+def _bold(verdict: str) -> str:
+    """A verdict with its first words in bold, its reservations behind."""
+    first, comma, rest = verdict.partition(",")
+    return verdict if first == "no evidence yet" else f"**{first}**{comma}{rest}"
+
+
+def other_code(records: Records) -> Iterator[str]:
+    """Per study and model, the rows that are not of the present code, and those refitted by it."""
+    rows = records.rows.assign(other=is_other_code(records.rows))
+    older = rows.groupby(["experiment", "model"]).agg(
+        other=("other", "sum"),
+        refitted=("measured_code", lambda codes: int((codes.notna() & (codes != "")).sum())),
+        rows=("other", "size"),
+    )
+    yield _line(["study", "model", "rows", "of other code", "learned again, the same model"])
+    yield _rule(4)
+    for (study, model), row in older[older[["other", "refitted"]].any(axis=1)].iterrows():
+        counts = [str(row["rows"]), str(row["other"]), str(row["refitted"])]
+        yield _line([f"`{study}`", f"`{model}`", *counts])
+
+
+Table = Callable[[Records], Iterator[str]]
+TABLES: Mapping[str, Table] = {
+    "main_study": main_study,
+    "dense": dense,
+    "hidden": hidden,
+    "verdicts": verdicts,
+    "other_code": other_code,
+}
 
 
 def _lines(values: pd.DataFrame, prefix: str, measure: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ from fspn.ask.parse import in_cells
 from fspn.ask.values import allowed_ranges
 from fspn.model.eliminate.semiring import TooWide
 from fspn.schema.events import CodeRange, CodeWeights, Events, RealPoint, RealRange
+from fspn.schema.refusals import refuse_no_values
 
 MAX_TABLE = 1 << 22
 MICROSECONDS = 1e6
@@ -158,6 +159,7 @@ class ExpectationQuestions(Questions):
                 f"values have no {'mean or variance' if moments else 'quantiles'}; ask for its "
                 "probabilities with conditional_table()"
             )
+        refuse_no_values(variable)
         asked, single = self._given(given, strict)
         constraint = asked.constraints.get(v)
         if not variable.is_coded:

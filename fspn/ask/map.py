@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fspn.ask.caution import warn_caller
 from fspn.ask.methods import Questions
 from fspn.ask.parse import in_cells, row_events
 from fspn.ask.values import typical_values
@@ -17,6 +16,7 @@ from fspn.model.eliminate.descend import Columns, best_completions
 from fspn.model.eliminate.elimination import Elimination
 from fspn.model.eliminate.evidence import event_patterns, patterns
 from fspn.model.eliminate.semiring import TooWide
+from fspn.schema.caution import warn_caller
 from fspn.schema.domain import as_table
 from fspn.schema.events import CodeRange, Constraint, Events
 from fspn.schema.missing import is_missing

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fspn.ask.caution import warn_caller
 from fspn.ask.parse import (
     Question,
     box_events,
@@ -27,9 +26,11 @@ from fspn.model.eliminate.elimination import Elimination
 from fspn.model.eliminate.tables import Tables
 from fspn.model.infer import log_probability
 from fspn.model.nodes import Node
+from fspn.schema.caution import warn_caller
 from fspn.schema.cells import OUTSIDE
 from fspn.schema.domain import Domain, as_table
 from fspn.schema.events import CodeRange, Events
+from fspn.schema.refusals import refuse_evidence, refuse_one_name
 from fspn.schema.variable import UNKNOWN, Variable
 
 MISSING_CELLS = ("auto", "state", "sum_out")
@@ -81,6 +82,7 @@ class Questions:
             value = self._quick(event, {})
             if value is not None:
                 return value
+        refuse_evidence(upper)
         lower = _one_of(event, lower, upper)
         engine = None if upper is None else self._engine
         if engine is not None and engine.takes_boxes:
@@ -198,6 +200,7 @@ class Questions:
         self._check_fitted()
         if not isinstance(evidence, Mapping | None):
             raise TypeError("the evidence of a table is one dictionary {column: value}")
+        refuse_one_name(query)
         axes = [self.domain_.index(name) for name in query]
         self._check_axes(query, axes, evidence or {})
         given, _ = self._events(evidence or {}, points=True)

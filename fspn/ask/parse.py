@@ -21,6 +21,11 @@ from fspn.schema.events import (
     RealRange,
 )
 from fspn.schema.missing import NOT_MISSING, State, is_missing
+from fspn.schema.refusals import (
+    refuse_reversed,
+    refuse_text_of_booleans,
+    warn_of_unknown_label,
+)
 from fspn.schema.variable import UNKNOWN, Variable
 
 Question = Mapping[Hashable, Any]
@@ -94,6 +99,8 @@ def _code_range(variable: Variable, wanted: Any) -> tuple[int, int]:
         first = np.searchsorted(line, low, side="left")
         return int(first), int(np.searchsorted(line, high, side="right")) - 1
     _check_scalar(variable, wanted)
+    refuse_text_of_booleans(variable, wanted)
+    warn_of_unknown_label(variable, wanted)
     code = variable.code_of(wanted)
     return (code, code) if code >= 0 else (1, 0)
 
@@ -130,6 +137,7 @@ def read_interval(variable: Variable, wanted: Any) -> tuple[float, float]:
     if len(wanted) != 2:
         raise ValueError(f"column {variable.name!r}: an interval is (low, high), not {wanted!r}")
     low, high = wanted
+    refuse_reversed(variable, low, high)
     return (
         -np.inf if is_missing(low) else _end(variable, low, wanted),
         np.inf if is_missing(high) else _end(variable, high, wanted),
@@ -182,6 +190,8 @@ def _ranges(variable: Variable, wanted: Any) -> tuple[list[tuple[float, float]],
     if _is_range(variable, wanted):
         return [read_interval(variable, wanted)], False
     _check_scalar(variable, wanted)
+    refuse_text_of_booleans(variable, wanted)
+    warn_of_unknown_label(variable, wanted)
     place = variable.place(wanted)
     return [(place, place) if place == place else NOWHERE], False
 

@@ -15,6 +15,7 @@ from fspn.model.eliminate.descend import Columns, Descent, random_choice
 from fspn.model.eliminate.elimination import Elimination
 from fspn.model.sample import sample_columns
 from fspn.schema.events import Events
+from fspn.schema.refusals import refuse_sample_sizes
 
 CHUNK = 1 << 15
 
@@ -34,6 +35,7 @@ class SampleQuestions(Questions):
                 all columns are returned. A list of evidences gives a list of tables.
         """
         self._check_fitted()
+        refuse_sample_sizes(n_samples)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         if given is None:
             columns = sample_columns(self.root_, n_samples, rng)

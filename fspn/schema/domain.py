@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
+from fspn.schema.refusals import refuse_other_columns, refuse_other_than_tables
 from fspn.schema.variable import Variable
 
 SHOWN = 60
@@ -105,6 +106,7 @@ def _extent(variable: Variable) -> str:
 
 def as_table(data: Any, names: Sequence[Hashable] | None = None) -> pd.DataFrame:
     """A table from a DataFrame or a two-dimensional array (columns 0, 1, 2, ...)."""
+    refuse_other_than_tables(data)
     if isinstance(data, pd.DataFrame):
         table = data
     else:
@@ -124,6 +126,7 @@ def as_table(data: Any, names: Sequence[Hashable] | None = None) -> pd.DataFrame
 
 
 def _in_order(table: pd.DataFrame, names: Sequence[Hashable], is_frame: bool) -> pd.DataFrame:
+    refuse_other_columns(table, names, is_frame)
     if table.shape[1] != len(names):
         raise ValueError(
             f"X has {table.shape[1]} features, but FSPN is expecting {len(names)} features as input"

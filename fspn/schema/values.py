@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from fspn.schema.missing import is_missing
+from fspn.schema.refusals import refuse_loose_dates
 
 DATES, DATETIMES = "dates", "datetimes"
 """Columns of Python's own dates and datetimes, which pandas keeps as objects."""
@@ -186,6 +187,7 @@ def instant(name: Hashable, dtype: str, value: Any) -> float:
     try:
         if is_span(dtype):
             return float(pd.Timedelta(value).as_unit("us").asm8.astype(np.int64))
+        refuse_loose_dates(name, value)
         time = pd.Timestamp(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"column {name!r}: {value!r} is no datetime ({error})") from error

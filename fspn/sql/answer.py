@@ -13,6 +13,7 @@ from fspn.ask.parse import dict_events, in_cells
 from fspn.schema.domain import Domain
 from fspn.schema.events import CodeRange, CodeWeights, Constraint, Events
 from fspn.schema.missing import NOT_MISSING
+from fspn.schema.refusals import refuse_other_kinds
 from fspn.schema.variable import Variable
 from fspn.sql.condition import Condition, Term
 from fspn.sql.sets import ALL_PRESENT, ColumnSet, Interval
@@ -103,6 +104,7 @@ def _wanted(variable: Variable, each: ColumnSet | None) -> list[Any]:
     parts: list[Any] = [None] if each.missing else []
     if each.present() == ALL_PRESENT:
         return [*parts, NOT_MISSING]
+    refuse_other_kinds(variable, each.labels, each.numbers)
     if variable.has_labels or not variable.is_ordered:
         labels = frozenset(value for value in variable.values.tolist() if _has(each, value))
         return parts + ([labels] if labels else [])

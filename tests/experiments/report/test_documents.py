@@ -7,36 +7,36 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.records.reference import ROWS, read_rows
-from experiments.report.documents import MARKED, TABLES, filled, number
+from experiments.report.documents import MARKED, TABLES, Records, filled, number, read_records
 from tests.experiments.report import fake
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
-def rows() -> pd.DataFrame:
-    return read_rows(ROOT / "results" / ROWS)
+def records() -> Records:
+    return read_records(ROOT / "results")
 
 
-def test_tables_of_documents_are_those_of_the_rows(rows: pd.DataFrame) -> None:
+def test_tables_of_documents_are_those_of_the_records(records: Records) -> None:
     names = set()
     for path in sorted((ROOT / "docs").glob("*.md")):
         text = path.read_text(encoding="utf-8")
         names |= {found[2] for found in MARKED.finditer(text)}
-        assert filled(text, rows) == text, "run python -m experiments.report.documents"
+        assert filled(text, records) == text, "run python -m experiments.report.documents"
     assert names == set(TABLES)
 
 
 def test_a_table_takes_the_place_of_the_old_one() -> None:
     rows = pd.DataFrame([vars(row) for row in fake.study()])
+    records = Records(rows, pd.DataFrame())
     text = "before\n<!-- table: main_study -->\nold\n<!-- end of table -->\nafter\n"
-    found = filled(text, rows)
+    found = filled(text, records)
     assert found.startswith("before\n<!-- table: main_study -->\n| average RDC | 0.07 |")
     assert found.endswith("|\n<!-- end of table -->\nafter\n")
     assert "old" not in found
     assert "| **mean KL** FSPN |" in found
-    assert filled(found, rows) == found
+    assert filled(found, records) == found
 
 
 def test_numbers_have_two_digits_or_all_before_the_point() -> None:
