@@ -67,7 +67,7 @@ from experiments.report.tables.node_kinds import EXPERIMENT as NODE_KINDS
 from experiments.report.tables.node_kinds import node_kind_comparisons, node_kinds_table
 from experiments.report.tables.pairs import pairs
 from experiments.report.tables.plugins import EXPERIMENT as PLUGINS
-from experiments.report.tables.plugins import Standing, plugins_table, standing
+from experiments.report.tables.plugins import plugins_table, standing
 from experiments.report.tables.runs import environment, runs_table
 from experiments.report.tables.writing import Table
 
@@ -141,8 +141,8 @@ def judge(rows: Rows, paper: Paper, bench: Fits | None = None) -> tuple[Entry, .
             subject,
             by_rows(benchmark, subject, paper),
             (*fits_rows(rows, subject), *(bench or {}).get(subject, ())),
-            replace(read_checks(rows.of(EXPERIMENT), subject), plugins=_standing(rows, subject)),
-            rows.table,
+            _checks(rows.judged, subject),
+            rows.judged,
             main,
         )
         for subject in SUBJECTS
@@ -159,15 +159,16 @@ def _further_evidence(rows: Rows) -> dict[tuple[str, str], Evidence]:
         for subject in (name for name in SUBJECTS if name in set(main["model"])):
             numbers = rows.numbers(family)
             found[family, subject] = Evidence(
-                numbers, subject, nothing, (), Checks(), rows.table, main
+                numbers, subject, nothing, (), Checks(), rows.judged, main
             )
     return found
 
 
-def _standing(rows: Rows, subject: str) -> Standing | None:
-    """How a learner stands among its own variants."""
-    variants = rows.of(PLUGINS)
-    return standing(variants[variants["model"] == subject])
+def _checks(judged: pd.DataFrame, subject: str) -> Checks:
+    """The recorded checks of a learner, and how it stands among its own variants."""
+    checks = read_checks(judged[judged["experiment"] == EXPERIMENT], subject)
+    variants = judged[(judged["experiment"] == PLUGINS) & (judged["model"] == subject)]
+    return replace(checks, plugins=standing(variants))
 
 
 def _study(sources: Sources, family: str) -> Section:
