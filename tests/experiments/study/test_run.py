@@ -73,10 +73,12 @@ def test_a_study_shows_its_progress_and_is_resumed(tmp_path):
     [
         ("dataset.train_rows=-1", "dataset.train_rows is -1 but must be at least 1"),
         ("model.alfa=1", "alfa"),
+        ("search=typo", "search=typo is no search: use one of bn_dag"),
     ],
 )
 def test_a_wrong_setting_stops_at_once_and_names_its_key(tmp_path, override, message):
-    process = start(tmp_path, override, "tracking=none")
+    tiny = NO_GRID if override.startswith("search") else OVERRIDES
+    process = start(tmp_path, override, "tracking=none", tiny=tiny)
     output, _ = process.communicate(timeout=60)
     assert process.returncode != 0
     assert message in output
