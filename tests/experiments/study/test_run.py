@@ -84,3 +84,35 @@ def test_a_wrong_setting_stops_at_once_and_names_its_key(tmp_path, override, mes
     assert message in output
     assert "Traceback" not in output
     assert not (tmp_path / "results").exists()
+
+
+def test_a_table_without_a_path_stops_at_once(tmp_path):
+    output = stopped(tmp_path, "dataset=csv")
+    assert "dataset.path is missing: it has no default, give dataset.path=..." in output
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "No columns to parse from file"),
+        ("a,b\n", "the table has no rows"),
+        ("a,b\n1,2\n2,3\n", "has 2 rows: too few for a split in three"),
+    ],
+)
+def test_a_file_that_is_no_table_is_named_with_what_to_do(tmp_path, content, message):
+    path = tmp_path / "my.csv"
+    path.write_text(content)
+    output = stopped(tmp_path, "dataset=csv", f"dataset.path={path}")
+    assert message in output
+    assert f"dataset.path={path} cannot be used" in output
+    assert "a first line that names the columns, and enough rows" in output
+
+
+def stopped(base, *given):
+    """What a command prints that must stop with a message and no traceback."""
+    process = start(base, *given, "model=independent", "tracking=none", tiny=())
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "Traceback" not in output
+    assert 'File "' not in output, "frames of other programs"
+    return output
