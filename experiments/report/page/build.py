@@ -200,7 +200,10 @@ def _study(sources: Sources, family: str) -> Section:
             latency_table(numbers, suffix),
             kl_table(rows, suffix),
         ),
-        (*study_gaps(rows, PREFIXES[family]), *left_out(sources.rows.at_other_settings(family))),
+        (
+            *study_gaps(rows, family, PREFIXES[family]),
+            *left_out(sources.rows.at_other_settings(family)),
+        ),
     )
 
 
@@ -245,7 +248,10 @@ def _floor(sources: Sources) -> Section:
     table = floor_table(sources.rows.table)
     intro = "How close FSPN comes to what the true structure with fitted tables can reach."
     if not table.rows:
-        gap = Gap("distance to the floor", "no dataset has rows of fspn, true_dag and another")
+        gap = Gap(
+            "distance to the floor",
+            "no dataset of any study has rows of fspn, true_dag and another",
+        )
         return Section("floor-section", "The floor", intro, gaps=(gap,))
     return Section("floor-section", "The floor", intro, tables=(table,))
 
@@ -287,7 +293,7 @@ def _row_counts(sources: Sources) -> Section:
     kept = read_kept(sources.out) or read_kept(sources.results_dir)
     title = "Row counts of real tables"
     if kept is None:
-        gap = Gap(title, "no reference/row_counts.csv: run `make tables`")
+        gap = Gap(title, "no reference/row_counts.csv of experiment=tables: run `make tables`")
         return Section("row-counts", title, "", gaps=(gap,))
     picture, found = row_count_parts(kept, sources.figures)
     intro = "How many rows a condition holds for: FSPN beside the estimators that people have."
@@ -330,7 +336,9 @@ def _structures(sources: Sources) -> Section:
     own, gaps = structure_pictures(folders, names, sources.figures)
     recipe, more = structure_pictures(folders, [WITH_SPLITS], sources.figures, "fspn_paper")
     intro = "The learned FSPNs: node kinds by shape, as in the paper's Figure 1."
-    return Section("structures", "Structures", intro, (*own, *recipe), gaps=(*gaps, *more))
+    where = f"experiment={sources.rows.study}" if sources.rows.study else "any study"
+    missing = tuple(replace(gap, what=f"{gap.what}, {where}") for gap in (*gaps, *more))
+    return Section("structures", "Structures", intro, (*own, *recipe), gaps=missing)
 
 
 def _gaps(sources: Sources, sections: Sequence[Section]) -> tuple[Gap, ...]:
@@ -347,7 +355,8 @@ def _unplaced(rows: Rows) -> list[Gap]:
     main = rows.of(rows.study)
     elsewhere = main[~main["family"].isin([*FAMILIES, *LEVELLESS, FAMILY])]
     why = "not at one of the paper's levels: only in the table of all runs"
-    return [Gap(f"dataset {name}", why) for name in sorted(set(elsewhere["dataset"]))]
+    names = sorted(set(elsewhere["dataset"]))
+    return [Gap(f"dataset {name}, experiment={rows.study}", why) for name in names]
 
 
 def _write(report: Report, sources: Sources) -> None:

@@ -373,11 +373,12 @@ def test_gaps_of_a_study_say_which_and_why():
     rows = [row for row in fake.study() if (row.model, row.dataset) != ("mspn", "rdc_37")]
     rows = [row for row in rows if row.model != "bn_dag"]
     rows.append(fake.row("bn_dag", "07", status="timeout", error="limit 600 s"))
-    found = {gap.what: gap.why for gap in study_gaps(fake.frame(rows), "rdc")}
-    assert found["MSPN on rdc_37"] == "no row was recorded"
-    assert found["BN-DAG on rdc_21, rdc_37, rdc_65, rdc_83, rdc_95"] == "no row was recorded"
-    assert found["BN-DAG on rdc_07, seed 0"] == "timeout: limit 600 s"
-    assert found["SPGM on all six datasets"] == "no row was recorded"
+    found = {gap.what: gap.why for gap in study_gaps(fake.frame(rows), "sparse", "rdc")}
+    assert found["MSPN on rdc_37 of the sparse family"] == "no row was recorded"
+    others = "rdc_21, rdc_37, rdc_65, rdc_83, rdc_95"
+    assert found[f"BN-DAG on {others} of the sparse family"] == "no row was recorded"
+    assert found["BN-DAG on rdc_07, seed 0, experiment=reproduce"] == "timeout: limit 600 s"
+    assert found["SPGM on all six datasets of the sparse family"] == "no row was recorded"
     assert len(found) == 6
 
 
