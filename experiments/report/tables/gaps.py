@@ -51,9 +51,7 @@ def left_out(draws: pd.DataFrame) -> list[Gap]:
     """Draws that no number is of, since the main study has chosen other settings since."""
     why = "learned at other settings than the main study's: run experiment=draws again"
     return [
-        Gap(
-            f"{len(found)} further draws of {label(str(model))} on {dataset}, experiment=draws", why
-        )
+        Gap(f"{len(found)} further draws of {label(str(model))} on {dataset}", why)
         for (model, dataset), found in draws.groupby(["model", "dataset"])
     ]
 
