@@ -20,6 +20,7 @@ from experiments.study.execute import StudyFailed, check_results_dir, run_plan
 from experiments.study.executors import read_executor
 from experiments.study.job import run_job
 from experiments.study.plan import conf_dir
+from experiments.study.search_choice import check_search
 from experiments.study.sweep import Sweep, read_sweep
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ def main() -> None:
 def run_composed(config: DictConfig, sweep: Sweep) -> None:
     """Run what a composed configuration and the sweep of its command line describe."""
     given = list(HydraConfig.get().overrides.task)
+    check_search(HydraConfig.get().runtime.choices)
     plan = sweep.plan(read_plan(config))
     executor = read_executor(config)
     if plan is not None:

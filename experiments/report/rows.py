@@ -38,6 +38,8 @@ CHECKS = frozenset({"costs", "propositions"})
 """Studies of what the paper proves or says of costs, with models of their own making."""
 OWN_STUDIES = ("smooth", "hidden", "dense", "context")
 """Families of datasets with a study of their own."""
+TABLES_OF_USERS = frozenset({"csv", "table"})
+"""Families of tables that the paper says nothing of: any file that somebody has."""
 COMPARED = frozenset({*MAIN_STUDIES, DRAWS, *OWN_STUDIES})
 """Studies in which models compete, so that FSPN with and without laws are two models."""
 JOB = ["experiment", "dataset", "model", "seed"]
@@ -115,6 +117,11 @@ class Rows:
         rest = rows[~rows["fingerprint"].isin(here)]
         found = pd.concat([own, as_queries(rest, self.kls)], ignore_index=True)
         return found if len(found) else None
+
+    @property
+    def judged(self) -> pd.DataFrame:
+        """The rows that may bear on a claim of the paper: all but those of a user's own tables."""
+        return self.table[~self.table["family"].isin(TABLES_OF_USERS)]
 
     def of(self, experiment: str) -> pd.DataFrame:
         """The rows of another experiment."""

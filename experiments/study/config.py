@@ -13,6 +13,7 @@ from typing import Any
 from hydra.errors import CompactHydraException
 from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import MissingMandatoryValue
 
 from baselines.base import DensityModel
 from experiments.datasets import check as check_dataset
@@ -403,7 +404,11 @@ def _require(holds: bool, key: str, value: object, expected: str) -> None:
 
 def _plain(config: DictConfig | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(config, DictConfig):
-        plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+        try:
+            plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+        except MissingMandatoryValue as error:
+            key = error.full_key
+            raise ConfigError(f"{key} is missing: it has no default, give {key}=...") from None
         assert isinstance(plain, dict)
         return {str(k): v for k, v in plain.items() if k != "hydra"}
     return dict(config)

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from baselines.base import DensityModel, FitTimeout, ModelTooLarge
-from experiments.datasets import DEBD, load
+from experiments.datasets import DEBD
 from experiments.measures.evaluate import evaluate, evaluate_answers, evaluate_latency
 from experiments.records import tracking
 from experiments.records.fingerprint import code_version, commit, data_digest, fingerprint
@@ -27,6 +27,7 @@ from experiments.records.locks import Machine, Untimed, locked
 from experiments.records.rows import ResultRow, Store, disk_full_is_clear
 from experiments.study.coarse import search_coarse_to_fine
 from experiments.study.config import JobConfig, Phase
+from experiments.study.data import load_dataset
 from experiments.study.edges import at_edge
 from experiments.study.frozen import with_settings
 from experiments.study.kept_trials import KeptTrials
@@ -65,7 +66,7 @@ def run_job(config: JobConfig) -> Outcome:
 
 def record_late(config: JobConfig) -> Outcome:
     """Record that a job was ended because it took longer than `search.job_seconds`."""
-    dataset = load(config.dataset, config.seed, config.cache_dir, config.workload)
+    dataset = load_dataset(config)
     config = with_settings(config, dataset)
     limit = f"{config.search.job_seconds:g} s" if config.search.job_seconds else "its limit"
     row = replace(
@@ -92,7 +93,7 @@ def _run_unless_finished(config: JobConfig, stop: Stop) -> Outcome:
     machine = Machine.local(config.label)
     store = Store.of(config.results_dir, config.study)
     with machine.working():
-        dataset = load(config.dataset, config.seed, config.cache_dir, config.workload)
+        dataset = load_dataset(config)
     if dataset.workload is None and dataset.counting is None:
         machine = Untimed(machine.folder, machine.who)
     check_kind(config, dataset)

@@ -13,12 +13,13 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from experiments.study.config import ConfigError, JobConfig, PlanConfig, read_job
 from experiments.study.overrides import key_of
 from experiments.study.search import settings
+from experiments.study.search_choice import check_search
 
 Composed = dict[tuple[str, ...], DictConfig]
 
@@ -58,13 +59,22 @@ def _compose(given: Sequence[str], swept: Sequence[str], known: Composed) -> Job
     swept = [*swept, "plan=null"]
     choices = tuple(o for o in swept if (conf_dir() / key_of(o)).is_dir() or o == "plan=null")
     if choices not in known:
-        known[choices] = compose("config", overrides=[*given, *choices])
+        known[choices] = _composed([*given, *choices])
     config = deepcopy(known[choices])
     for override in OverridesParser.create().parse_overrides(
         [o for o in swept if o not in choices]
     ):
         _update(config, override.key_or_group, override.value())
     return read_job(config, given, swept)
+
+
+def _composed(overrides: Sequence[str]) -> DictConfig:
+    """The configuration that the overrides stand for; a search that they name exists."""
+    config = compose("config", overrides=list(overrides), return_hydra_config=True)
+    check_search(config.hydra.runtime.choices)
+    with open_dict(config):
+        del config["hydra"]
+    return config
 
 
 def _update(config: DictConfig, key: str, value: Any) -> None:

@@ -123,8 +123,11 @@ def timed_models(table: pd.DataFrame, model: str, study: str) -> pd.DataFrame:
 
 
 def _fits(rows: Rows, model: str, study: str) -> tuple[PowerFit, ...]:
-    """The exponents by one study, of times that are mostly work rather than the call."""
-    mine = timed_models(rows.table, model, study)
+    """The exponents by one study, of times that are mostly work rather than the call.
+
+    Without a user's own tables: the paper's statement is of its own kind of data.
+    """
+    mine = timed_models(rows.judged, model, study)
     times = mine["latency_single_ms"].to_numpy()
     kept = beyond_the_call(times)
     fit = fit_power(mine["n_nodes"].to_numpy()[kept], times[kept], f"experiment={study}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -9,15 +11,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.report.figures.data_names import with_datasets_apart
 from experiments.report.figures.style import Picture, draw_inline, paper_style, save
-from experiments.report.figures.threshold_scale import PANELS, Panel, Scale, scale_of
+from experiments.report.figures.threshold_scale import (
+    COLOURS,
+    PANELS,
+    Panel,
+    Scale,
+    panels_of,
+    scale_of,
+)
 from experiments.report.names import label
+from experiments.report.rows import TABLES_OF_USERS
 
 EXPERIMENT = "thresholds"
 IN_PAPER = (0.3, 0.7)
-COLOURS = "YlGnBu"
 HOW = (
-    "Darker is worse; one scale per measure over all datasets. Times that differ by less than "
+    "Darker is worse; one scale per measure over {}. Times that differ by less than "
     "their measured spread share a colour. Framed: the paper's (0.3, 0.7). Blank: not run, or "
     "tau_low above tau_high."
 )
@@ -25,19 +35,39 @@ HOW = (
 
 def threshold_pictures(rows: pd.DataFrame, folder: Path) -> list[Picture]:
     """Per model the KL on all datasets as maps and as lines, then all measures per dataset."""
-    rows = with_taus(rows)
+    rows = with_datasets_apart(with_taus(rows))
     known = rows[rows["tau_low"].notna() & rows["tau_high"].notna()]
     pictures = []
     for model, found in known.groupby("model", sort=True):
-        scales = {panel.column: scale_of(found, panel) for panel in PANELS}
-        if scales["kl_mean"] is not None:  # A user's own table has no truth to compare with.
-            pictures.append(figure_kl_maps(found, str(model), scales["kl_mean"], folder))
-            pictures.append(figure_kl_lines(found, str(model), folder))
+        pictures += _kl_pictures(with_truth(found), str(model), folder)
         pictures += [
-            figure_thresholds(mine, str(dataset), str(model), scales, folder)
+            figure_thresholds(mine, _shown_beside(found, mine), str(dataset), str(model), folder)
             for dataset, mine in found.groupby("dataset", sort=True)
         ]
     return pictures
+
+
+def _kl_pictures(rows: pd.DataFrame, model: str, folder: Path) -> list[Picture]:
+    scale = scale_of(rows, PANELS[0])
+    if scale is None:
+        return []
+    return [figure_kl_maps(rows, model, scale, folder), figure_kl_lines(rows, model, folder)]
+
+
+def with_truth(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the datasets that have a KL: a user's own table has no truth to compare with."""
+    known = (rows["kl_mean"] > 0).groupby(rows["dataset"]).transform("any")
+    return rows[known.astype(bool)]
+
+
+def _shown_beside(rows: pd.DataFrame, mine: pd.DataFrame) -> pd.DataFrame:
+    """The rows that share their colour scales with a dataset's: its own, if it is a user's table.
+
+    Datasets of the study are compared with each other, which no other table must change.
+    """
+    if mine["family"].isin(TABLES_OF_USERS).any():
+        return mine
+    return rows[~rows["family"].isin(TABLES_OF_USERS)]
 
 
 def with_taus(rows: pd.DataFrame) -> pd.DataFrame:
@@ -50,14 +80,27 @@ def with_taus(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def figure_thresholds(
-    rows: pd.DataFrame, dataset: str, model: str, scales: dict[str, Scale | None], folder: Path
+    rows: pd.DataFrame, beside: pd.DataFrame, dataset: str, model: str, folder: Path
 ) -> Picture:
-    """All measures of one dataset."""
-    name = f"thresholds_{dataset}_{model}"
+    """All measures of one dataset.
+
+    Arguments:
+        rows: of the dataset and the model.
+        beside: the rows whose values the colours span; log-likelihoods compare on one table only.
+        dataset: its name here.
+        model: its name in the rows.
+        folder: where the picture goes.
+    """
+    name = f"thresholds_{re.sub('[^A-Za-z0-9_.]+', '-', dataset).strip('-')}_{model}"
+    scales = {
+        panel: scale_of(rows if panel.is_log_likelihood else beside, panel)
+        for panel in panels_of(rows)
+    }
     with paper_style():
         svg = save(_measures(rows, scales, 2, 3, (9.6, 5.6)), folder, name)
         narrow = draw_inline(_measures(rows, scales, 3, 2, (6.4, 8.4)), f"{name}-narrow")
-    caption = f"{label(model)} on {dataset} over the two thresholds. {HOW}"
+    over = "all datasets" if len(beside) > len(rows) else "this dataset"
+    caption = f"{label(model)} on {dataset} over the two thresholds. {HOW.format(over)}"
     return Picture(name, f"Thresholds on {dataset}", caption, svg, narrow, _gaps(rows))
 
 
@@ -67,7 +110,8 @@ def figure_kl_maps(rows: pd.DataFrame, model: str, scale: Scale, folder: Path) -
     with paper_style():
         svg = save(_kl_maps(rows, scale, 3, (9.6, 5.2)), folder, name)
         narrow = draw_inline(_kl_maps(rows, scale, 2, (6.2, 7.6)), f"{name}-narrow")
-    caption = f"Mean KL-divergence of {label(model)} over the two thresholds. {HOW}"
+    how = HOW.format("all datasets")
+    caption = f"Mean KL-divergence of {label(model)} over the two thresholds. {how}"
     return Picture(name, f"Thresholds and KL: {label(model)}", caption, svg, narrow)
 
 
@@ -106,7 +150,7 @@ def of_shared_draws(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _measures(
     rows: pd.DataFrame,
-    scales: dict[str, Scale | None],
+    scales: Mapping[Panel, Scale | None],
     down: int,
     across: int,
     size: tuple[float, float],
@@ -114,8 +158,7 @@ def _measures(
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(down, across, figsize=size, layout="constrained")
-    for axis, panel in zip(axes.flat, PANELS, strict=True):
-        scale = scales[panel.column]
+    for axis, (panel, scale) in zip(axes.flat, scales.items(), strict=True):
         if scale is None:
             axis.set_axis_off()
         else:
@@ -146,7 +189,7 @@ def _kl_lines(rows: pd.DataFrame, across: int, size: tuple[float, float]) -> Any
         )
         grid = grid_of(mine, "kl_mean")
         for tau in [each for each in markers if each in grid]:
-            kl = grid[tau].dropna().sort_index()
+            kl = grid[tau][grid[tau] > 0].sort_index()
             low, high = (spread[side, tau].reindex(kl.index) for side in ("min", "max"))
             name = rf"$\tau_H$ {_tau_text(tau)}"
             bars = np.stack([kl - low, high - kl])
@@ -215,12 +258,10 @@ def _bar(figure: Any, axes: list[Any], scale: Scale, panel: Panel) -> None:
     from matplotlib.cm import ScalarMappable
 
     bar = figure.colorbar(
-        ScalarMappable(scale.norm(), COLOURS), ax=axes, spacing="proportional", pad=0.03
+        ScalarMappable(scale.norm(), scale.colours), ax=axes, spacing="proportional", pad=0.03
     )
-    bar.ax.set_yscale("log")
-    ends = [scale.low, scale.high]
-    middle = [10.0**k for k in range(-12, 13) if scale.low * 1.5 < 10.0**k < scale.high / 1.5]
-    ticks = [ends[0], *middle, *([ends[1]] if scale.n_levels > 1 else [])]
+    bar.ax.set_yscale(scale.spacing)
+    ticks = scale.ticks()
     bar.set_ticks(ticks, labels=[panel.words(tick) for tick in ticks])
     if len(axes) > 1:
         bar.set_label(panel.title)

@@ -67,7 +67,7 @@ from experiments.report.tables.node_kinds import EXPERIMENT as NODE_KINDS
 from experiments.report.tables.node_kinds import node_kind_comparisons, node_kinds_table
 from experiments.report.tables.pairs import pairs
 from experiments.report.tables.plugins import EXPERIMENT as PLUGINS
-from experiments.report.tables.plugins import Standing, plugins_table, standing
+from experiments.report.tables.plugins import plugins_table, standing
 from experiments.report.tables.runs import environment, runs_table
 from experiments.report.tables.writing import Table
 
@@ -141,8 +141,8 @@ def judge(rows: Rows, paper: Paper, bench: Fits | None = None) -> tuple[Entry, .
             subject,
             by_rows(benchmark, subject, paper),
             (*fits_rows(rows, subject), *(bench or {}).get(subject, ())),
-            replace(read_checks(rows.of(EXPERIMENT), subject), plugins=_standing(rows, subject)),
-            rows.table,
+            _checks(rows.judged, subject),
+            rows.judged,
             main,
         )
         for subject in SUBJECTS
@@ -159,15 +159,16 @@ def _further_evidence(rows: Rows) -> dict[tuple[str, str], Evidence]:
         for subject in (name for name in SUBJECTS if name in set(main["model"])):
             numbers = rows.numbers(family)
             found[family, subject] = Evidence(
-                numbers, subject, nothing, (), Checks(), rows.table, main
+                numbers, subject, nothing, (), Checks(), rows.judged, main
             )
     return found
 
 
-def _standing(rows: Rows, subject: str) -> Standing | None:
-    """How a learner stands among its own variants."""
-    variants = rows.of(PLUGINS)
-    return standing(variants[variants["model"] == subject])
+def _checks(judged: pd.DataFrame, subject: str) -> Checks:
+    """The recorded checks of a learner, and how it stands among its own variants."""
+    checks = read_checks(judged[judged["experiment"] == EXPERIMENT], subject)
+    variants = judged[(judged["experiment"] == PLUGINS) & (judged["model"] == subject)]
+    return replace(checks, plugins=standing(variants))
 
 
 def _study(sources: Sources, family: str) -> Section:
@@ -199,7 +200,10 @@ def _study(sources: Sources, family: str) -> Section:
             latency_table(numbers, suffix),
             kl_table(rows, suffix),
         ),
-        (*study_gaps(rows, PREFIXES[family]), *left_out(sources.rows.at_other_settings(family))),
+        (
+            *study_gaps(rows, family, PREFIXES[family]),
+            *left_out(sources.rows.at_other_settings(family)),
+        ),
     )
 
 
@@ -244,7 +248,10 @@ def _floor(sources: Sources) -> Section:
     table = floor_table(sources.rows.table)
     intro = "How close FSPN comes to what the true structure with fitted tables can reach."
     if not table.rows:
-        gap = Gap("distance to the floor", "no dataset has rows of fspn, true_dag and another")
+        gap = Gap(
+            "distance to the floor",
+            "no dataset of any study has rows of fspn, true_dag and another",
+        )
         return Section("floor-section", "The floor", intro, gaps=(gap,))
     return Section("floor-section", "The floor", intro, tables=(table,))
 
@@ -286,7 +293,7 @@ def _row_counts(sources: Sources) -> Section:
     kept = read_kept(sources.out) or read_kept(sources.results_dir)
     title = "Row counts of real tables"
     if kept is None:
-        gap = Gap(title, "no reference/row_counts.csv: run `make tables`")
+        gap = Gap(title, "no reference/row_counts.csv of experiment=tables: run `make tables`")
         return Section("row-counts", title, "", gaps=(gap,))
     picture, found = row_count_parts(kept, sources.figures)
     intro = "How many rows a condition holds for: FSPN beside the estimators that people have."
@@ -329,7 +336,9 @@ def _structures(sources: Sources) -> Section:
     own, gaps = structure_pictures(folders, names, sources.figures)
     recipe, more = structure_pictures(folders, [WITH_SPLITS], sources.figures, "fspn_paper")
     intro = "The learned FSPNs: node kinds by shape, as in the paper's Figure 1."
-    return Section("structures", "Structures", intro, (*own, *recipe), gaps=(*gaps, *more))
+    where = f"experiment={sources.rows.study}" if sources.rows.study else "any study"
+    missing = tuple(replace(gap, what=f"{gap.what}, {where}") for gap in (*gaps, *more))
+    return Section("structures", "Structures", intro, (*own, *recipe), gaps=missing)
 
 
 def _gaps(sources: Sources, sections: Sequence[Section]) -> tuple[Gap, ...]:
@@ -346,7 +355,8 @@ def _unplaced(rows: Rows) -> list[Gap]:
     main = rows.of(rows.study)
     elsewhere = main[~main["family"].isin([*FAMILIES, *LEVELLESS, FAMILY])]
     why = "not at one of the paper's levels: only in the table of all runs"
-    return [Gap(f"dataset {name}", why) for name in sorted(set(elsewhere["dataset"]))]
+    names = sorted(set(elsewhere["dataset"]))
+    return [Gap(f"dataset {name}, experiment={rows.study}", why) for name in names]
 
 
 def _write(report: Report, sources: Sources) -> None:

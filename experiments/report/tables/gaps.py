@@ -15,17 +15,22 @@ STUDY_MODELS = (*RERUN, FLOOR, CEILING)
 
 @dataclass(frozen=True)
 class Gap:
-    """Something that is missing, and why as far as the rows tell."""
+    """Something that is missing, and why as far as the rows tell.
+
+    Either of them names the study or the family that it is of: the lines of all studies stand
+    together, below the name of the main one.
+    """
 
     what: str
     why: str
 
 
-def study_gaps(rows: pd.DataFrame, prefix: str) -> list[Gap]:
+def study_gaps(rows: pd.DataFrame, family: str, prefix: str) -> list[Gap]:
     """Models x levels of one family without a complete row.
 
     Arguments:
         rows: of the family in the main study.
+        family: its name.
         prefix: how its dataset names begin, e.g. `rdc`.
     """
     gaps: list[Gap] = []
@@ -36,7 +41,9 @@ def study_gaps(rows: pd.DataFrame, prefix: str) -> list[Gap]:
         if absent:
             all_of_them = len(absent) == len(names)
             what = "all six datasets" if all_of_them else ", ".join(absent)
-            gaps.append(Gap(f"{label(model)} on {what}", "no row was recorded"))
+            gaps.append(
+                Gap(f"{label(model)} on {what} of the {family} family", "no row was recorded")
+            )
     return gaps + failed(rows)
 
 
@@ -53,7 +60,11 @@ def failed(rows: pd.DataFrame) -> list[Gap]:
     """Rows that hold no or not all measures."""
     bad = rows[rows["status"] != "ok"]
     return [
-        Gap(f"{label(row['model'])} on {row['dataset']}, seed {row['seed']}", _why(row))
+        Gap(
+            f"{label(row['model'])} on {row['dataset']}, seed {row['seed']}, "
+            f"experiment={row['experiment']}",
+            _why(row),
+        )
         for row in bad.to_dict("records")
     ]
 

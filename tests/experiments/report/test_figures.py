@@ -1,4 +1,6 @@
+import dataclasses
 import math
+import warnings
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -6,6 +8,7 @@ import pandas as pd
 import pytest
 
 from experiments.report.figures import paper_figures as figures
+from experiments.report.figures.data_names import with_datasets_apart
 from experiments.report.figures.paper_figures import (
     NARROW,
     OURS_WIDE,
@@ -16,7 +19,13 @@ from experiments.report.figures.paper_figures import (
 from experiments.report.figures.scaling import figure_scaling, fit_power, with_large
 from experiments.report.figures.structures import structure_pictures
 from experiments.report.figures.style import LOOKS, inline_svg
-from experiments.report.figures.threshold_scale import PANELS, SEED_SPREAD, scale_of, spread_of
+from experiments.report.figures.threshold_scale import (
+    LOG_LIKELIHOOD,
+    PANELS,
+    SEED_SPREAD,
+    scale_of,
+    spread_of,
+)
 from experiments.report.figures.thresholds import grid_of, threshold_pictures
 from experiments.report.numbers import Numbers, ours
 from experiments.report.tables.gaps import study_gaps
@@ -155,6 +164,16 @@ def test_threshold_maps_share_a_scale_over_all_datasets():
     assert scale_of(rows.assign(kl_mean=math.nan), PANELS[0]) is None
 
 
+def test_the_bar_has_the_colours_of_the_map():
+    nodes = next(panel for panel in PANELS if panel.column == "n_nodes")
+    alike = fake.frame(fake.thresholds()).assign(n_nodes=7.0)
+    assert scale_of(alike, nodes).norm()(7.0) == 0
+    norm = scale_of(fake.frame(fake.thresholds()), nodes).norm()
+    ends = scale_of(fake.frame(fake.thresholds()), nodes).ticks()
+    assert norm(ends[0]) == 0
+    assert norm(ends[-1]) > 240
+
+
 def test_times_within_their_spread_share_a_colour():
     latency = next(panel for panel in PANELS if panel.column == "latency_single_ms")
     rows = fake.frame(fake.thresholds("95")).assign(latency_single_iqr_ms=math.nan)
@@ -200,6 +219,106 @@ def test_a_sweep_on_a_table_without_truth_has_maps_of_the_other_measures(tmp_pat
     part = fake.frame(fake.thresholds())
     part.loc[part["tau_high"] == 0.9, "kl_mean"] = math.nan
     assert len(threshold_pictures(part, tmp_path)) == 3
+
+
+def own_sweep(path, **changes):
+    """A sweep on a user's table, as it is recorded: the dataset is `csv`, its file in the label."""
+    found = []
+    for number, row in enumerate(fake.thresholds()):
+        taus = f"model.tau_high={row.tau_high},model.tau_low={row.tau_low}"
+        own = {
+            "dataset": "csv",
+            "family": "csv",
+            "label": f"csv/fspn_paper/0/dataset.path={path},{taus}",
+            "fingerprint": f"own-{path}-{number}",
+            "kl_mean": math.nan,
+            "test_ll": -10.0 - row.tau_low,
+            "dataset_digest": f"digest of {path}",
+        }
+        found.append(dataclasses.replace(row, **{**own, **changes}))
+    return found
+
+
+@pytest.mark.usefixtures("svg_only")
+def test_two_tables_have_a_map_each(tmp_path):
+    rows = [*own_sweep("mine.csv"), *own_sweep("my/bees.csv", n_nodes=900.0)]
+    pictures = threshold_pictures(fake.frame(rows), tmp_path)
+    names = [picture.name for picture in pictures]
+    assert names == ["thresholds_bees_fspn_paper", "thresholds_mine_fspn_paper"]
+    apart = with_datasets_apart(fake.frame(rows))
+    assert set(grid_of(apart[apart["dataset"] == "bees"], "n_nodes").stack()) == {900.0}
+    assert 900.0 not in set(grid_of(apart[apart["dataset"] == "mine"], "n_nodes").stack())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [
+        ({"path": "a/my.csv"}, {"path": "b/my.csv"}, {"my (a/my.csv)", "my (b/my.csv)"}),
+        ({"path": "my.csv,dataset.max_values=9"}, {"path": "my.csv"}, {"my", "my, max_values=9"}),
+        (
+            {"path": "my.csv", "dataset_digest": "0123456789"},
+            {"path": "my.csv", "dataset_digest": "abcdefghij", "seed": 0},
+            {"my 012345", "my abcdef"},
+        ),
+        ({"path": "my.csv"}, {"path": "my.csv", "seed": 1, "dataset_digest": "other"}, {"my"}),
+        ({"path": "my.csv", "dataset": "bees"}, {"path": "my.csv"}, {"bees", "my"}),
+    ],
+)
+def test_different_data_have_different_names(first, second, names):
+    rows = fake.frame([*own_sweep(**first), *own_sweep(**second)])
+    assert set(with_datasets_apart(rows)["dataset"]) == names
+
+
+def test_the_studys_datasets_keep_their_names():
+    rows = fake.frame([*fake.thresholds("95"), *fake.thresholds("65")])
+    pd.testing.assert_series_equal(
+        with_datasets_apart(rows)["dataset"], rows["dataset"], check_dtype=False
+    )
+
+
+@pytest.mark.usefixtures("svg_only")
+def test_without_truth_the_test_log_likelihood_is_drawn(tmp_path):
+    rows = fake.frame(own_sweep("mine.csv"))
+    (picture,) = threshold_pictures(rows, tmp_path)
+    drawn = (tmp_path / "thresholds_mine_fspn_paper.svg").read_text(encoding="utf-8")
+    assert "Test Log-Likelihood" in drawn
+    assert "KL-divergence" not in drawn
+    assert "over this dataset" in picture.caption
+
+
+def test_a_higher_log_likelihood_is_lighter():
+    rows = fake.frame(own_sweep("mine.csv"))
+    scale = scale_of(rows, LOG_LIKELIHOOD)
+    shades = scale.shades(rows["test_ll"].to_numpy())
+    assert shades[rows["test_ll"].argmax()] == 0
+    assert shades[rows["test_ll"].argmin()] == 1
+    equal = rows.assign(test_ll=np.linspace(-10.0, -9.9999, len(rows)))
+    assert scale_of(equal, LOG_LIKELIHOOD).shades(equal["test_ll"].to_numpy()).max() < 0.02
+    assert scale_of(rows.assign(test_ll=math.nan), LOG_LIKELIHOOD) is None
+
+
+@pytest.mark.usefixtures("svg_only")
+def test_a_users_table_changes_no_map_of_the_study(tmp_path):
+    """Nor do maps of the study stretch the colours of the user's."""
+    study, own = fake.thresholds(), own_sweep("mine.csv", n_nodes=1e6)
+    apart, together = tmp_path / "apart", tmp_path / "together"
+    threshold_pictures(fake.frame(study), apart)
+    threshold_pictures(fake.frame(own), apart)
+    threshold_pictures(fake.frame([*study, *own]), together)
+    files = sorted(path.name for path in together.iterdir())
+    assert files == sorted(path.name for path in apart.iterdir())
+    assert len(files) == 4
+    for name in files:
+        assert (together / name).read_bytes() == (apart / name).read_bytes()
+
+
+@pytest.mark.usefixtures("svg_only")
+@pytest.mark.parametrize("cells", [1, 2, 16])
+def test_maps_of_a_users_table_warn_of_nothing(tmp_path, cells):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = [*fake.thresholds(), *own_sweep("mine.csv")[:cells]]
+        assert len(threshold_pictures(fake.frame(rows), tmp_path)) == 4
 
 
 def test_no_threshold_rows_no_pictures(tmp_path):
@@ -254,11 +373,12 @@ def test_gaps_of_a_study_say_which_and_why():
     rows = [row for row in fake.study() if (row.model, row.dataset) != ("mspn", "rdc_37")]
     rows = [row for row in rows if row.model != "bn_dag"]
     rows.append(fake.row("bn_dag", "07", status="timeout", error="limit 600 s"))
-    found = {gap.what: gap.why for gap in study_gaps(fake.frame(rows), "rdc")}
-    assert found["MSPN on rdc_37"] == "no row was recorded"
-    assert found["BN-DAG on rdc_21, rdc_37, rdc_65, rdc_83, rdc_95"] == "no row was recorded"
-    assert found["BN-DAG on rdc_07, seed 0"] == "timeout: limit 600 s"
-    assert found["SPGM on all six datasets"] == "no row was recorded"
+    found = {gap.what: gap.why for gap in study_gaps(fake.frame(rows), "sparse", "rdc")}
+    assert found["MSPN on rdc_37 of the sparse family"] == "no row was recorded"
+    others = "rdc_21, rdc_37, rdc_65, rdc_83, rdc_95"
+    assert found[f"BN-DAG on {others} of the sparse family"] == "no row was recorded"
+    assert found["BN-DAG on rdc_07, seed 0, experiment=reproduce"] == "timeout: limit 600 s"
+    assert found["SPGM on all six datasets of the sparse family"] == "no row was recorded"
     assert len(found) == 6
 
 

@@ -3,6 +3,7 @@ import json
 import re
 import shutil
 import subprocess
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,7 +28,8 @@ def out(tmp_path_factory):
     rows.append(fake.row(experiment="reproduce", label="csv", dataset="mine", family="csv"))
     as_frame(rows).to_csv(folder / "rows.csv", index=False)
     arguments = ["--rows", folder / "rows.csv", "--out", folder, "--results", folder]
-    assert command.main([*map(str, arguments), "--no-tracking"]) == 0
+    with (folder / "said.txt").open("w") as said, redirect_stdout(said):
+        assert command.main([*map(str, arguments), "--no-tracking"]) == 0
     return folder
 
 
@@ -65,6 +67,18 @@ def test_gaps_are_named_on_the_page(page):
         "dataset mine",
     ):
         assert words in page
+
+
+def test_every_gap_says_of_which_study_or_family_it_is(out, page):
+    """They stand together below the name of the main study, also those of others."""
+    said = [line for line in (out / "said.txt").read_text().splitlines() if line[:4] == "gap:"]
+    shown = re.findall(r"<li>(<b>.*?)</li>", page.partition('<section id="gaps">')[2])
+    assert "gap: MSPN on rdc_37 of the sparse family (no row was recorded)" in said
+    assert any("dataset mine, experiment=reproduce" in line for line in shown)
+    assert len(said) >= 6
+    assert len(shown) >= len(said)
+    for line in (*said, *shown):
+        assert re.search(r"\w+ family|experiment=\w+|any study", line), line
 
 
 def test_all_files_are_there(out):

@@ -42,6 +42,30 @@ def test_rows_of_the_threshold_study_serve_where_there_are_no_others(rows):
     assert fit.exponent == pytest.approx(0.9)
 
 
+@pytest.mark.parametrize("family", ["csv", "table"])
+@pytest.mark.parametrize("experiment", ["thresholds", "plugins", "propositions", "reproduce"])
+def test_a_users_own_tables_have_no_part_in_any_verdict(entries, rows, family, experiment):
+    found = [*fake.study(seeds=(0, 1)), *fake.thresholds(), *nodes_rows(1.2)]
+    own = [
+        dataclasses.replace(
+            row,
+            experiment=experiment,
+            dataset=family,
+            family=family,
+            label=f"{family}/{row.model}/{number}",
+            fingerprint=f"own-{number}",
+            latency_single_ms=1e-6 * row.n_nodes**3,
+            test_ll=-100.0 + number,
+        )
+        for number, row in enumerate([*fake.thresholds(), *nodes_rows(2.0)])
+    ]
+    assert entries([*found, *own]) == entries(found)
+    for model in ("fspn", "fspn_paper"):
+        fits = shown_fits(rows(found), [model])
+        assert fits[model]
+        assert shown_fits(rows([*found, *own]), [model]) == fits
+
+
 def test_the_main_study_counts_where_it_is_steeper(entries):
     flat, steep = nodes_rows(0.6), nodes_rows(2.0, experiment="reproduce")
     found = entries([*flat, *steep])["prop-2"].fspn

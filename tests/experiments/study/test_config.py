@@ -1,3 +1,4 @@
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,7 +8,7 @@ from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
-from experiments.study.config import ConfigError, read_job, read_plan
+from experiments.study.config import ConfigError, PlanConfig, read_job, read_plan
 from experiments.study.execute import check_results_dir, without_repeats
 from experiments.study.executors import read_executor
 from experiments.study.job import _finder
@@ -48,7 +49,51 @@ def values(hydra):
 def test_every_model_composes_with_its_grid(hydra, model):
     job = read_job(compose("config", overrides=["dataset=rdc_65", f"model={model}"]))
     assert job.model.name == model
-    assert (CONF / "search" / f"{model}.yaml").is_file()
+    assert bool(job.search.grid or job.search.like) == has_search(model)
+
+
+def has_search(model):
+    """Whether a file says how a model is tuned, and names more than its own setting."""
+    path = CONF / "search" / f"{model}.yaml"
+    found = OmegaConf.load(path) if path.is_file() else {}
+    return bool(found.get("grid") or found.get("like"))
+
+
+@pytest.mark.parametrize("path", sorted((CONF / "search").rglob("*.yaml")), ids=lambda p: p.stem)
+def test_every_search_is_of_a_model(path):
+    """A wrong name would go unseen: a model without a search keeps its own setting."""
+    assert path.stem in {*names("model"), *names("model/tables"), "none"}
+
+
+@pytest.fixture
+def with_toy(tmp_path, monkeypatch):
+    """The settings with a model that has no search."""
+    folder = tmp_path / "conf"
+    shutil.copytree(CONF, folder)
+    toy = "name: toy\n_target_: baselines.independent.Independent\nalpha: 3\n"
+    (folder / "model" / "toy.yaml").write_text(toy)
+    monkeypatch.setattr("experiments.study.plan.conf_dir", lambda: folder)
+
+
+@pytest.mark.usefixtures("with_toy")
+def test_a_model_without_a_search_keeps_its_own_setting():
+    swept = PlanConfig(({"model": ["toy", "fspn", "independent"]},))
+    ((toy, fspn, other),) = compose_jobs(swept, ["dataset=rdc_65"])
+    assert toy.model.params == {"alpha": 3}
+    assert (toy.search.grid, toy.search.then, toy.search.max_settings) == ({}, {}, None)
+    assert set(fspn.search.grid) == {"tau_low", "tau_high"}
+    assert set(other.search.grid) == {"alpha"}
+    ((tuned,),) = compose_jobs(PlanConfig(({"model": ["toy"]},)), ["+search.grid.alpha=[1,2]"])
+    assert tuned.search.grid == {"alpha": [1, 2]}
+
+
+@pytest.mark.usefixtures("with_toy")
+@pytest.mark.parametrize("given", ["search=typo", "search=tables/typo", "search=toy"])
+def test_a_search_that_is_named_must_exist(given):
+    one = PlanConfig(({"model": ["independent"]},))
+    with pytest.raises(ConfigError, match=f"{given} is no search: use one of .*fspn"):
+        compose_jobs(one, [given])
+    compose_jobs(one, ["search=debd/independent"])
 
 
 @pytest.mark.parametrize("dataset", names("dataset"))

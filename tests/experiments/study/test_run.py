@@ -73,12 +73,46 @@ def test_a_study_shows_its_progress_and_is_resumed(tmp_path):
     [
         ("dataset.train_rows=-1", "dataset.train_rows is -1 but must be at least 1"),
         ("model.alfa=1", "alfa"),
+        ("search=typo", "search=typo is no search: use one of bn_dag"),
     ],
 )
 def test_a_wrong_setting_stops_at_once_and_names_its_key(tmp_path, override, message):
-    process = start(tmp_path, override, "tracking=none")
+    tiny = NO_GRID if override.startswith("search") else OVERRIDES
+    process = start(tmp_path, override, "tracking=none", tiny=tiny)
     output, _ = process.communicate(timeout=60)
     assert process.returncode != 0
     assert message in output
     assert "Traceback" not in output
     assert not (tmp_path / "results").exists()
+
+
+def test_a_table_without_a_path_stops_at_once(tmp_path):
+    output = stopped(tmp_path, "dataset=csv")
+    assert "dataset.path is missing: it has no default, give dataset.path=..." in output
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "No columns to parse from file"),
+        ("a,b\n", "the table has no rows"),
+        ("a,b\n1,2\n2,3\n", "has 2 rows: too few for a split in three"),
+    ],
+)
+def test_a_file_that_is_no_table_is_named_with_what_to_do(tmp_path, content, message):
+    path = tmp_path / "my.csv"
+    path.write_text(content)
+    output = stopped(tmp_path, "dataset=csv", f"dataset.path={path}")
+    assert message in output
+    assert f"dataset.path={path} cannot be used" in output
+    assert "a first line that names the columns, and enough rows" in output
+
+
+def stopped(base, *given):
+    """What a command prints that must stop with a message and no traceback."""
+    process = start(base, *given, "model=independent", "tracking=none", tiny=())
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "Traceback" not in output
+    assert 'File "' not in output, "frames of other programs"
+    return output
