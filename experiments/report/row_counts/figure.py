@@ -49,7 +49,7 @@ def figure_row_counts(summary: pd.DataFrame, pooled: pd.DataFrame, folder: Path)
         _unanswered(axes[0], summary, _by_error(whole))
         _lines(axes[1], pooled, "rows: ")
         _lines(axes[2], pooled, "predicates: ")
-        axes[0].set_xlabel("q-error, 95% of the queries are below")
+        axes[0].set_xlabel("q-error, 95% of the queries are below (hollow: no model)")
         axes[1].set_ylabel("q-error")
         _key(axes[1])
         axes[1].set_xlabel("rows that match")
@@ -89,6 +89,7 @@ def _dots(axis: Any, whole: pd.DataFrame) -> None:
 
 def _unanswered(axis: Any, summary: pd.DataFrame, datasets: list[str]) -> None:
     """Estimators that ended without a model of a table: hollow, at the right edge of its line."""
+    axis.axvline(MOST / GAP, color="#999999", linewidth=0.6, linestyle=":")
     failed = summary[summary["status"] != "ok"].drop_duplicates(["dataset", "model"])
     for name, mine in failed.groupby("dataset"):
         for k, model in enumerate(in_order(set(mine["model"]))):
