@@ -11,6 +11,7 @@ import pandas as pd
 
 from baselines.base import SCORE, Footprint
 from baselines.estimators.base import Estimator, Question
+from baselines.estimators.unseen import bounded
 from fspn import FSPN
 
 
@@ -54,8 +55,8 @@ class FSPNEstimator(Estimator):
         return np.asarray(self.model.probability(list(questions)))
 
     def score_samples(self, table: pd.DataFrame) -> np.ndarray:
-        """Log-likelihoods of rows."""
-        return self.model.score_samples(table)
+        """Log-likelihoods of rows, bounded where a value was never seen."""
+        return bounded(self.model.score_samples(table), self.model.n_rows_, table.shape[1])
 
     def save(self, path: Path) -> None:
         """Writes the fitted FSPN; `FSPN.load` reads it."""

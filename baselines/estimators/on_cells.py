@@ -17,6 +17,7 @@ import pandas as pd
 from baselines.base import SCORE, DensityModel, Footprint
 from baselines.bayes_net.bn_dag import BNDag
 from baselines.estimators.base import Estimator, Question, condition_of
+from baselines.estimators.unseen import bounded
 from baselines.independent import Independent
 from baselines.spflow.mspn import MSPN
 from fspn.learn.coding import code_domain
@@ -41,7 +42,7 @@ class OnCells(Estimator):
         self._domain = code_domain(infer_domain(table), table)
         sizes = {str(v.name): np.arange(v.size) for v in self._domain}
         self._fitted = self._model().fit(self._learned_from(self._codes(table)), sizes, seed)
-        self.engine = self._fitted.engine
+        self.engine, self._n_rows = self._fitted.engine, len(table)
         return self
 
     def _codes(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -62,8 +63,9 @@ class OnCells(Estimator):
         return float(np.clip(total, 0.0, 1.0))
 
     def score_samples(self, table: pd.DataFrame) -> np.ndarray:
-        """Log-probabilities of the rows' cells."""
-        return self._fitted.score_samples(self._codes(table))
+        """Log-probabilities of the rows' cells, bounded where a value was never seen."""
+        scores = self._fitted.score_samples(self._codes(table))
+        return bounded(scores, self._n_rows, table.shape[1])
 
     @property
     def footprint(self) -> Footprint:

@@ -6,6 +6,7 @@ import sys
 import time
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -199,3 +200,17 @@ def alive(pid):
     except ProcessLookupError:
         return False
     return True
+
+
+@pytest.mark.parametrize("estimator", [FSPNEstimator, BNDagOnCells, MSPNOnCells])
+def test_values_that_were_never_seen_leave_settings_comparable(estimator: Any) -> None:
+    """Before, one such row made the mean of every setting minus infinity: the first one won."""
+    rng = np.random.default_rng(0)
+    label = rng.choice(["a", "b", "c"], 600)
+    table = pd.DataFrame({"label": label, "copy": label, "number": rng.integers(0, 4, 600)})
+    held_out = table.head(20).copy()
+    held_out.loc[0, "label"] = "never"
+    scores = estimator().fit(table, {}, 0).score_samples(held_out)
+    assert scores[0] == pytest.approx(-3 * np.log(600))
+    assert np.isfinite(scores).all()
+    assert (scores[1:] > scores[0]).all()
