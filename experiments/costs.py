@@ -33,7 +33,9 @@ from fspn.model.nodes import UniLeaf
 from fspn.schema.domain import Domain, Variable
 
 EXPERIMENT = "costs"
-SIZES = (5, 10, 20, 40, 80)
+SIZES = (5, 40, 160, 240, 320, 480, 640)
+"""Values of each column of the networks: from 160 on a query is more than a call."""
+LEAF_SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 COLUMNS = 6
 TIMING = TimingConfig(repeats=3, budget_seconds=5)
 TARGETS = {
@@ -130,8 +132,9 @@ def _row(dataset: str, model: str, **measures: float) -> ResultRow:
 
 def measured(n_rows: int) -> Iterator[ResultRow]:
     """All rows of this experiment."""
-    for values in SIZES:
+    for values in LEAF_SIZES:
         yield leaf_row(values)
+    for values in SIZES:
         yield from domain_rows(values, n_rows)
     for seed in range(5):
         yield from subsumption_rows(seed, n_rows)

@@ -21,6 +21,9 @@ COSTS = "costs"
 FEW = 5
 # Exponents that count as constant, and as quadratic.
 CONSTANT = 0.2
+# Over so wide a range of sizes that exponent makes a time six times as long: one that never
+# doubles, the fixed cost of a call included, is constant.
+WIDE = 1e4
 QUADRATIC = (1.5, 2.5)
 # "Stays small as models grow": at most as the root of the number of nodes.
 SLOW = 0.5
@@ -79,6 +82,8 @@ def cost_in_domain(model: str, low: float, high: float) -> Test:
         times = mine["latency_single_ms"].to_numpy()
         kept = beyond_the_call(times)
         fit = fit_power(sizes[kept], times[kept], f"experiment={COSTS}")
+        if fit is None and low < 0 and max(sizes) >= WIDE * min(sizes):
+            return _never_doubles(sizes, times, stale(mine))
         if fit is None:
             return untested([within_the_call(times, f"up to {max(sizes):,.0f} values a column")])
         verdict = Verdict.HOLDS if low <= fit.exponent <= high else Verdict.FAILS
@@ -89,6 +94,15 @@ def cost_in_domain(model: str, low: float, high: float) -> Test:
         return Finding(verdict, words, other_code=stale(mine))
 
     return test
+
+
+def _never_doubles(sizes: np.ndarray, times: np.ndarray, other_code: int) -> Finding:
+    """Times that stay within twice the smallest over a wide range of sizes, or all but a few do."""
+    span = f"{min(sizes):,.0f} to {max(sizes):,.0f} values a column"
+    if beyond_the_call(times).any():
+        return untested([within_the_call(times, span)])
+    words = f"{readable(min(times))} to {readable(max(times))} ms, {span}"
+    return Finding(Verdict.HOLDS, words, other_code=other_code)
 
 
 def loses_nothing(evidence: Evidence) -> Finding:

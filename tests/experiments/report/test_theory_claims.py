@@ -216,6 +216,19 @@ def test_costs_in_the_domain_follow_the_rows(entries, power, quadratic, constant
     assert found["leaves-constant"].fspn.verdict is constant
 
 
+@pytest.mark.parametrize(
+    ("most", "verdict"), [(10**6, HOLDS), (10**3, Verdict.NOT_TESTED)], ids=["wide", "narrow"]
+)
+def test_a_time_that_never_doubles_over_a_wide_range_is_constant(entries, most, verdict):
+    sizes = np.geomspace(10, most, 6).astype(int)
+    rows = [
+        cost("leaf", f"values_{n}", latency_single_ms=0.1 + 0.01 * k) for k, n in enumerate(sizes)
+    ]
+    assert entries(rows)["leaves-constant"].fspn.verdict is verdict
+    rows[-1] = dataclasses.replace(rows[-1], latency_single_ms=0.5)
+    assert entries(rows)["leaves-constant"].fspn.verdict is Verdict.NOT_TESTED
+
+
 def test_times_within_the_fixed_cost_of_a_call_are_no_evidence(entries):
     rows = [
         cost(model, f"values_{n}", latency_single_ms=0.1 + 1e-3 * n)
