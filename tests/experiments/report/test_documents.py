@@ -29,7 +29,7 @@ def test_tables_of_documents_are_those_of_the_records(records: Records) -> None:
 
 def test_a_table_takes_the_place_of_the_old_one() -> None:
     rows = pd.DataFrame([vars(row) for row in fake.study()])
-    records = Records(rows, pd.DataFrame())
+    records = Records(rows, pd.DataFrame(), pd.DataFrame())
     text = "before\n<!-- table: main_study -->\nold\n<!-- end of table -->\nafter\n"
     found = filled(text, records)
     assert found.startswith("before\n<!-- table: main_study -->\n| average RDC | 0.07 |")
