@@ -225,9 +225,10 @@ def other_code(records: Records) -> Iterator[str]:
     )
     yield _line(["study", "model", "rows", "of other code", "learned again, the same model"])
     yield _rule(4)
-    for (study, model), row in older[older[["other", "refitted"]].any(axis=1)].iterrows():
-        counts = [str(row["rows"]), str(row["other"]), str(row["refitted"])]
-        yield _line([f"`{study}`", f"`{model}`", *counts])
+    shown = older[older[["other", "refitted"]].any(axis=1)].reset_index()
+    for row in shown.to_dict("records"):
+        counts = [str(row[column]) for column in ("rows", "other", "refitted")]
+        yield _line([f"`{row['experiment']}`", f"`{row['model']}`", *counts])
 
 
 Table = Callable[[Records], Iterator[str]]
