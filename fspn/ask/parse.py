@@ -22,7 +22,6 @@ from fspn.schema.events import (
 )
 from fspn.schema.missing import NOT_MISSING, State, is_missing
 from fspn.schema.refusals import (
-    refuse_reversed,
     refuse_text_of_booleans,
     warn_of_unknown_label,
 )
@@ -137,7 +136,6 @@ def read_interval(variable: Variable, wanted: Any) -> tuple[float, float]:
     if len(wanted) != 2:
         raise ValueError(f"column {variable.name!r}: an interval is (low, high), not {wanted!r}")
     low, high = wanted
-    refuse_reversed(variable, low, high)
     return (
         -np.inf if is_missing(low) else _end(variable, low, wanted),
         np.inf if is_missing(high) else _end(variable, high, wanted),

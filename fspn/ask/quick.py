@@ -18,7 +18,6 @@ import numpy as np
 from fspn.schema.cells import Cells
 from fspn.schema.domain import Domain
 from fspn.schema.missing import NOT_MISSING
-from fspn.schema.refusals import refuse_reversed_numbers
 from fspn.schema.scattered import ScatteredCells
 from fspn.schema.variable import Variable
 
@@ -187,7 +186,6 @@ class Reader:
             high = np.inf
         elif type(high) not in NUMBERS or high != high:
             return None
-        refuse_reversed_numbers(self._variable, low, high)
         if self._cells is None:
             first, last = bisect_left(self._line, float(low)), bisect_right(self._line, float(high))
             return first, last - 1, None

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 
 from fspn.schema.caution import warn_caller
-from fspn.schema.missing import is_missing
 
 if TYPE_CHECKING:
     from fspn.schema.variable import Variable
@@ -28,41 +28,6 @@ NEAREST = 3
 
 
 # ------------------------------------------------------------------ values
-
-
-def refuse_reversed_numbers(variable: Variable, low: float, high: float) -> None:
-    """An interval of numbers whose lower end is above its upper one."""
-    if low > high:
-        raise _reversed(variable, low, high)
-
-
-def refuse_reversed(variable: Variable, low: Any, high: Any) -> None:
-    """An interval of numbers, dates or ordered labels whose lower end is above its upper one.
-
-    An end that is open, or that cannot be read, is left to who reads it.
-    """
-    ends = [end for end in (low, high) if not is_missing(end) and not _is_infinite(end)]
-    try:
-        places = [_place(variable, end) for end in ends]
-    except (TypeError, ValueError):
-        return
-    if len(places) == 2 and places[0] > places[1]:
-        raise _reversed(variable, low, high)
-
-
-def _place(variable: Variable, end: Any) -> float:
-    has_places = variable.kind == "datetime" or variable.has_labels
-    return variable.place(end) if has_places else float(end)
-
-
-def _is_infinite(end: Any) -> bool:
-    return isinstance(end, float) and bool(np.isinf(end))
-
-
-def _reversed(variable: Variable, low: Any, high: Any) -> ValueError:
-    return ValueError(
-        f"column {variable.name!r}: an interval is (low, high), but {low!r} is above {high!r}"
-    )
 
 
 def refuse_loose_dates(name: Hashable, value: Any) -> None:
@@ -135,7 +100,7 @@ def refuse_other_than_tables(data: Any) -> None:
     """A path, a dictionary or a single column in place of a table."""
     if isinstance(data, str | bytes | PathLike):
         raise TypeError(f"expected a table, got {data!r}; read it first: pd.read_csv(path)")
-    if isinstance(data, Mapping):
+    if isinstance(data, Mapping) and not issparse(data):
         raise TypeError("expected a table, got a dictionary; write pd.DataFrame(data)")
     if isinstance(data, pd.Series):
         raise TypeError("expected a table, got one column; write series.to_frame()")

@@ -39,24 +39,6 @@ def model(table: pd.DataFrame) -> FSPN:
     return FSPN(random_state=0).fit(table)
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        {"age": (40, 20)},
-        {"age": {(40, 20), 50}},
-        {"income": (2.0, 1.0)},
-        {"day": ("2024-06-01", "2024-03-01")},
-        {"size": ("L", "S")},
-    ],
-    ids=str,
-)
-def test_reversed_intervals(model: FSPN, question: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="is above"):
-        model.probability(question)
-    with pytest.raises(ValueError, match="is above"):
-        model.probability([question, {}])
-
-
 def test_open_and_equal_ends_are_fine(model: FSPN) -> None:
     for question in ({"age": (None, 30)}, {"age": (30, np.inf)}, {"age": (30, 30)}):
         assert 0 < model.probability(question) < 1
