@@ -82,10 +82,11 @@ def refuse_other_kinds(variable: Variable, labels: Iterable[Any], intervals: Ite
                 f"{variable.name} = FALSE"
             )
     elif variable.kind == "datetime":
-        raise ValueError(
-            f"column {variable.name!r} holds dates, which SQL conditions cannot ask about here; "
-            "ask with a dictionary: {column: (first, last)}"
-        )
+        if texts or asks_for_numbers:
+            raise ValueError(
+                f"column {variable.name!r} holds dates, which SQL conditions compare with nothing "
+                "here; ask with a dictionary: {column: (first, last)}"
+            )
     elif variable.has_labels:
         if asks_for_numbers and all(isinstance(label, str) for label in variable.values.tolist()):
             raise ValueError(f"column {variable.name!r} holds texts: write its values in quotes")

@@ -97,7 +97,7 @@ def cost_in_domain(model: str, low: float, high: float) -> Test:
 
 
 def _never_doubles(sizes: np.ndarray, times: np.ndarray, other_code: int) -> Finding:
-    """Times that stay within twice the smallest over a wide range of sizes, or all but a few do."""
+    """Constant where no time is twice the smallest; a few that are, too few to fit, say nothing."""
     span = f"{min(sizes):,.0f} to {max(sizes):,.0f} values a column"
     if beyond_the_call(times).any():
         return untested([within_the_call(times, span)])

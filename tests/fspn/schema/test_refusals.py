@@ -105,6 +105,16 @@ def test_sql_of_the_same_kind(model: FSPN, table: pd.DataFrame) -> None:
         assert model.probability(sql) == pytest.approx(rows.mean(), abs=0.03)
 
 
+def test_missing_dates_are_asked_for_in_sql() -> None:
+    """`IS NULL` compares with nothing: it was refused with the comparisons of dates."""
+    days = pd.Series(pd.date_range("2024-01-01", periods=200)).where(np.arange(200) % 4 > 0)
+    model = FSPN(random_state=0).fit(pd.DataFrame({"day": days, "n": np.arange(200) % 3}))
+    assert model.probability("day IS NULL") == pytest.approx(0.25, abs=0.01)
+    assert model.probability("day IS NOT NULL") == pytest.approx(0.75, abs=0.01)
+    with pytest.raises(ValueError, match="with a dictionary"):
+        model.probability("day = '2024-01-02'")
+
+
 def test_arguments(model: FSPN, table: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match="'empty' has no values"):
         model.mean("empty")
