@@ -16,25 +16,18 @@ from typing import Any
 import pandas as pd
 
 from experiments.records.reference import ROWS, read_rows
-from experiments.report.names import LAWS
+from experiments.report.names import LAWS, label
+from experiments.report.row_counts.names import label as estimator
 from experiments.report.row_counts.summary import ALL
 from experiments.report.rows import is_other_code
 
 DOCUMENTS = Path("docs")
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
-NAMES = {
-    "fspn": "FSPN",
-    LAWS: "FSPN with integer-linear laws",
-    "fspn_paper": "FSPN, the paper's recipe",
-    "mspn": "MSPN",
-    "spn_btb": "SPN-BTB",
-    "spn_bt": "SPN-BT (no bags)",
-    "spgm": "SPGM",
-    "spn_tree": "LearnSPN (tree SPN)",
-    "bn_dag": "BN-DAG",
-    "bn_tree": "BN-Tree",
-    "true_dag": "true DAG, fitted",
-}
+MODELS = (
+    *("fspn", LAWS, "fspn_paper", "mspn", "spn_btb", "spn_bt"),
+    *("spgm", "spn_tree", "bn_dag", "bn_tree", "true_dag"),
+)
+"""Models in the order of a table's lines."""
 MEASURES = {
     "mean KL": ("kl_mean", 1.0),
     "median KL": ("kl_median", 1.0),
@@ -47,19 +40,10 @@ MEASURES = {
 LIKELIHOOD = "test log-likelihood"
 KL_ONLY = ("true_dag",)
 """Models that are no opponents: a floor of the divergence."""
-ESTIMATORS = {
-    "fspn": "FSPN",
-    "fspn_paper": "recipe",
-    "bn_dag": "BN-DAG",
-    "mspn": "MSPN",
-    "postgres": "PostgreSQL 18",
-    "postgres_max_ext": "PostgreSQL, 10,000 and extended",
-    "duckdb": "DuckDB",
-    "histograms": "independence",
-    "sample": "1% sample",
-    "sample_bytes": "sample, memory",
-    "sample_file": "sample, file",
-}
+ESTIMATORS = (
+    *("fspn", "fspn_paper", "bn_dag", "mspn", "postgres", "postgres_max_ext"),
+    *("duckdb", "histograms", "sample", "sample_bytes", "sample_file"),
+)
 """Estimators of row counts in the table of real tables."""
 DRAWN_HIDDEN = (5, 6, 7, 8)
 SUBJECTS = {
@@ -149,7 +133,7 @@ def hidden(records: Records) -> Iterator[str]:
     first = own[own["experiment"] == "hidden"].set_index(["dataset", "model"])
     drawn = (own["experiment"] == "draws") & own["seed"].isin(DRAWN_HIDDEN)
     more = own[drawn].groupby(["dataset", "model"])["kl_mean"]
-    names = [NAMES[model] for model in models]
+    names = [label(model) for model in models]
     yield _line(
         [
             "dataset",
@@ -176,7 +160,7 @@ def hidden(records: Records) -> Iterator[str]:
 def real_tables(records: Records) -> Iterator[str]:
     """The 95% and 99% quantiles of the q-error on each real table, and what FSPN takes."""
     whole = records.row_counts[records.row_counts["group"] == ALL]
-    yield _line(["table", "FSPN: KB / file KB / training s / us", *ESTIMATORS.values()])
+    yield _line(["table", "FSPN: KB / file KB / training s / us", *map(estimator, ESTIMATORS)])
     yield _rule(1 + len(ESTIMATORS))
     for name, table in whole.groupby("dataset"):
         found = table.set_index("model")
@@ -245,13 +229,13 @@ TABLES: Mapping[str, Table] = {
 def _lines(values: pd.DataFrame, prefix: str, measure: str) -> Iterator[str]:
     """A line per model that has a value, FSPN's first."""
     is_kl, is_likelihood = "KL" in measure, measure == LIKELIHOOD
-    for model, label in NAMES.items():
+    for model in MODELS:
         if model not in values.index or values.loc[model].isna().all():
             continue
         if model in KL_ONLY and not (is_kl or is_likelihood):
             continue
         told = [number(x, 3 if is_likelihood else None) for x in values.loc[model]]
-        yield _line([prefix + label, *told])
+        yield _line([prefix + label(model), *told])
 
 
 def number(value: Any, places: int | None = None) -> str:
